@@ -1,4 +1,4 @@
-"""Writing a batch back: a few set-based statements, whatever the batch holds."""
+"""The changes of a batch: rows, and the statements that write them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from penstock.store.unit_of_work import Changes
 
 
 class EventCount(Struct, frozen=True):
-    """How many events of a type to add to an hour."""
+    """A number to add to the event count of an hour."""
 
     hour: int
     event_type: str
@@ -55,13 +55,13 @@ class _Gone(Struct, frozen=True):
     id: str
 
 
-# What search keeps of a row, besides its names, which never change, and a dataset's schema.
+# The search index depends on these fields, on names, which never change, and on the schema.
 _dataset_search_parts = attrgetter("hidden", "description", "tags", "field_tags", "observed")
 _job_search_parts = attrgetter("hidden", "description", "tags")
 
 
 def changes(uow: UnitOfWork) -> Changes:
-    """Every change of the batch: rows, and the statement that writes them, in order."""
+    """Return every change of the batch, in the order to write them."""
     held = uow.job_versions.before
     gone = [_Gone(version_id) for version_id in held if uow.job_versions.get(version_id) is None]
     datasets, advanced_datasets = uow.datasets.parted(DatasetAdvance)
@@ -88,7 +88,10 @@ def changes(uow: UnitOfWork) -> Changes:
         ("advance_versions", advanced_versions),
         ("put_jobs", jobs),
         ("advance_jobs", advanced_jobs),
-        ("move_runs", uow.runs.moved("job_id", "created_at")),  # after the jobs: it asks them
+        (
+            "move_runs",
+            uow.runs.moved("job_id", "created_at"),
+        ),  # after put_jobs: the statement reads the jobs
         ("put_job_versions", job_versions),
         ("advance_job_versions", advanced_job_versions),
         ("put_runs", runs),
@@ -131,7 +134,7 @@ def _counts(uow: UnitOfWork) -> list[EventCount]:
 
 
 def _tallies(uow: UnitOfWork) -> list[_Tally]:
-    """How the numbers of visible datasets and jobs have moved."""
+    """Return the changes in the numbers of visible datasets and jobs."""
     moved: Counter[tuple[str, str, str]] = Counter()
     for kind, shelf in (("DATASET", uow.datasets), ("JOB", uow.jobs)):
         for key, before in shelf.before.items():
@@ -156,7 +159,7 @@ def _search_docs(uow: UnitOfWork) -> Iterator[SearchRow]:
 
 
 def _datasets_that_read_differently(uow: UnitOfWork) -> list[DatasetRow]:
-    """Those of which a word is new or gone; a second name may be all that is new."""
+    """Return the datasets whose search words changed; a new second name is enough."""
     before = uow.datasets.before
     renamed = {alias.dataset_id: None for alias in uow.aliases.changed()}
     rows = {key: uow.datasets.get(key) for key in [*before, *renamed]}
@@ -168,7 +171,7 @@ def _datasets_that_read_differently(uow: UnitOfWork) -> list[DatasetRow]:
 
 
 def _second_names(uow: UnitOfWork, stored: Sequence[str]) -> dict[str, list[AliasRow]]:
-    """What else datasets are called that are stored or on their way, by dataset."""
+    """Return the second names of datasets, stored and uncommitted, by dataset."""
     known = uow.tx.rows(AliasRow, "aliases_of_datasets", ids=stored) if stored else []
     seen = {alias.id: alias for alias in [*known, *uow.aliases.unstored()]}
     found: dict[str, list[AliasRow]] = {}

@@ -1,7 +1,7 @@
-"""Forgetting what is old: events, runs, and versions that nothing current rests on.
+"""Deletion of old events, runs and versions that nothing current depends on.
 
-What is needed is said by the views of migration 0004. A run goes together with the versions it
-made, and whoever is as old forgets having read them. Datasets, jobs and their edges stay.
+Views in the migrations define what must stay. A run goes together with the versions that it wrote.
+Datasets, jobs and their edges stay.
 """
 
 import time
@@ -23,7 +23,7 @@ _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class Pruned(Struct, frozen=True, rename="camel"):
-    """How many were deleted, or would be."""
+    """Numbers of deleted rows, or of rows that would be deleted."""
 
     events: int = 0
     runs: int = 0
@@ -64,10 +64,10 @@ def prune(
     progress: Callable[[Pruned], None] = lambda pruned: None,
     pause: Pause = time.sleep,
 ) -> Pruned:
-    """Delete what is older than this and not needed any more, or only count it.
+    """Delete rows older than a time that nothing needs, or only count them.
 
-    Servers may go on meanwhile: deletion is done in batches, with a pause as long as the batch
-    took after each of them. What is current, and what it was made by and from, always stays.
+    Servers may run meanwhile: rows go in batches, with a pause after each as long as the batch
+    took. Current versions, and everything they were made by and from, stay.
     """
     before = cutoff(clock, older_than)
     pruning = _Pruning(database, before, dry_run, progress, pause)
@@ -84,7 +84,7 @@ def prune(
 
 
 class _Pruning:
-    """One pruning on its way."""
+    """One pruning in progress."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _Pruning:
         self.total = Pruned()
 
     def run(self) -> None:
-        """Runs go before what only they need."""
+        """Delete runs first, then the rows that only they needed."""
         self._events()
         self._runs()
         self._declared_versions()
@@ -223,7 +223,7 @@ class _Pruning:
             return [row[0] for row in tx.fetch("jobs_with_versions", after=after, most=BATCH_JOBS)]
 
     def _look(self, statement: str, **params: object) -> list[Row]:
-        """A page of what may be deleted, found without holding up anybody."""
+        """Return a page of rows that may be deleted, without blocking writers."""
         with self._database.read() as tx:
             return tx.fetch(statement, **{"cutoff": self._cutoff, "most": BATCH_ROWS, **params})
 

@@ -1,7 +1,6 @@
-"""The catalog's rows, one frozen value per table; field order is column order.
+"""The rows of the catalog, one frozen struct per table; field order is column order.
 
-Columns that hold JSON are `str` here: a rule decodes what it needs, and what it does not
-need passes through untouched.
+Columns with JSON are `str`: a rule decodes what it needs and passes the rest on unchanged.
 """
 
 from enum import StrEnum
@@ -43,22 +42,22 @@ __all__ = [
     "replace",
 ]
 
-LATEST_RUN_STATES = ("", *RunState)  # of a job; "" where it has no run
+LATEST_RUN_STATES = ("", *RunState)  # of a job; "" if it has no run
 
 
 class Role(StrEnum):
-    """Which side of a job a dataset stands on."""
+    """The side of a job on which a dataset stands."""
 
     INPUT = "INPUT"
     OUTPUT = "OUTPUT"
 
 
 class Origin(StrEnum):
-    """How a dataset version came to be known."""
+    """How a dataset version became known."""
 
-    RUN = "RUN"  # a run made it
-    DECLARED = "DECLARED"  # somebody stated it, without a run
-    IMPLIED = "IMPLIED"  # a reader named the dataset before anybody else did
+    RUN = "RUN"  # a run wrote it
+    DECLARED = "DECLARED"  # it was declared without a run
+    IMPLIED = "IMPLIED"  # a reader named the dataset before any writer did
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -66,7 +65,7 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class NamespaceRow(Row, frozen=True):
-    """A namespace: hidden with all that is in it once it is deleted."""
+    """A namespace; deleting it hides everything in it."""
 
     name: str
     owner_name: str
@@ -74,11 +73,11 @@ class NamespaceRow(Row, frozen=True):
     hidden: int
     created_at: Micros
     updated_at: Micros
-    hidden_at: Micros = 0  # when it was last deleted, and what it then showed with it
+    hidden_at: Micros = 0  # time of the last deletion, and what it hid
 
 
 class GrantRow(Row, frozen=True):
-    """That the runs of one namespace may write the datasets of another."""
+    """Permission for the runs of one namespace to write the datasets of another."""
 
     namespace: str
     grantee: str
@@ -87,7 +86,7 @@ class GrantRow(Row, frozen=True):
 
 
 class SourceRow(Row, frozen=True):
-    """Where datasets physically live."""
+    """The system that datasets are kept in."""
 
     name: str
     type: str
@@ -98,21 +97,21 @@ class SourceRow(Row, frozen=True):
 
 
 class TagRow(Row, frozen=True):
-    """A tag that datasets, fields and jobs may carry."""
+    """A tag for datasets, fields and jobs."""
 
     name: str
     description: str | None
 
 
 class TagUseRow(Row, frozen=True):
-    """A tag that something in a namespace carries, or did once."""
+    """A tag that was used in a namespace."""
 
     namespace: str
     tag: str
 
 
 class DatasetRow(Row, frozen=True):
-    """A dataset: what is the same for all its versions, and which version is current."""
+    """A dataset: what all its versions share, and which version is current."""
 
     id: str
     namespace: str
@@ -124,11 +123,11 @@ class DatasetRow(Row, frozen=True):
     description_stamp: int
     current_version_id: str | None
     published_at: Micros | None  # of the current version
-    latest_version_id: str | None  # the highest number, current or not
+    latest_version_id: str | None  # highest number of any version
     latest_number: int
     version_count: int
     implied_version_id: str | None
-    observed: str  # facets that readers reported, while a version is implied
+    observed: str  # facets that readers reported while a version is implied
     tags: str
     field_tags: str
     lifecycle: str
@@ -136,20 +135,20 @@ class DatasetRow(Row, frozen=True):
     hidden_at: Micros
     created_at: Micros
     updated_at: Micros
-    declared: str = "{}"  # facets that were stated without a run, whichever version was current
+    declared: str = "{}"  # declared facets, whichever version was current
     declared_stamps: str = "{}"
     declared_column_set_id: str | None = None
 
 
 class StreamSchemaRow(Row, frozen=True):
-    """Where the schema of a stream is kept."""
+    """The location of a stream's schema."""
 
     dataset_id: str
     location: str
 
 
 class DatasetAdvance(Row, frozen=True):
-    """What an ordinary run changes of a dataset."""
+    """The fields of a dataset that an ordinary run changes."""
 
     id: str
     current_version_id: str | None
@@ -161,14 +160,14 @@ class DatasetAdvance(Row, frozen=True):
 
 
 class SightingRow(Row, frozen=True):
-    """When each facet that readers reported of a dataset was last said."""
+    """When readers last reported each facet of a dataset."""
 
     dataset_id: str
     stamps: str
 
 
 class AliasRow(Row, frozen=True):
-    """A second name of a dataset; id is that name's own digest."""
+    """A second name of a dataset; the id is the digest of that name."""
 
     id: str
     namespace: str
@@ -197,12 +196,12 @@ class VersionRow(Row, frozen=True):
     column_set_id: str | None
     created_at: Micros
     published_at: Micros | None
-    unconfirmed: int = 0  # its run's key may not write the dataset: it is never published
+    unconfirmed: int = 0  # the key of its run may not write the dataset; it is never published
     inherited_set_id: str | None = None
 
 
 class FacetSetRow(Row, frozen=True):
-    """Facets that versions inherit from those published before them."""
+    """Facets that versions inherit from earlier versions."""
 
     id: str
     dataset_id: str
@@ -211,7 +210,7 @@ class FacetSetRow(Row, frozen=True):
 
 
 class VersionAdvance(Row, frozen=True):
-    """What the end of its run changes of a version."""
+    """The fields of a version that the end of its run changes."""
 
     id: str
     stamps: str
@@ -219,7 +218,7 @@ class VersionAdvance(Row, frozen=True):
 
 
 class JobRow(Row, frozen=True):
-    """A job: what is the same for all its runs, its current version and its newest run."""
+    """A job: what all its runs share, its current version and its newest run."""
 
     id: str
     namespace: str
@@ -241,7 +240,7 @@ class JobRow(Row, frozen=True):
     version_count: int
     tags: str
     labels: str
-    facets: str  # from job events; a run's job facets stand with the run
+    facets: str  # from job events; job facets of a run stand with the run
     stamps: str
     hidden: int
     hidden_at: Micros
@@ -250,7 +249,7 @@ class JobRow(Row, frozen=True):
 
 
 class JobAdvance(Row, frozen=True):
-    """What an ordinary run changes of its job."""
+    """The fields of a job that an ordinary run changes."""
 
     id: str
     type_stamp: int
@@ -267,27 +266,27 @@ class JobAdvance(Row, frozen=True):
 
 
 class JobVersionRow(Row, frozen=True):
-    """One shape of a job: its inputs, outputs and code location."""
+    """One version of a job: its inputs, outputs and code location."""
 
     id: str
     job_id: str
     location: str | None
     inputs: str
     outputs: str
-    latest_run_id: str | None  # the one that began last
+    latest_run_id: str | None  # the newest run
     created_at: Micros
-    declared_at: Micros | None  # when it was last stated without a run
+    declared_at: Micros | None  # when it was last declared without a run
 
 
 class JobVersionAdvance(Row, frozen=True):
-    """What an ordinary run changes of its job's version."""
+    """The fields of a job version that an ordinary run changes."""
 
     id: str
     latest_run_id: str | None
 
 
 class EdgeRow(Row, frozen=True):
-    """That a job reads or writes a dataset."""
+    """A dataset that a job reads or writes."""
 
     job_id: str
     role: Role
@@ -318,7 +317,7 @@ class RunRow(Row, frozen=True):
 
 
 class RunAdvance(Row, frozen=True):
-    """What the later events of a run change of it."""
+    """The fields of a run that its later events change."""
 
     id: str
     job_version_id: str | None
@@ -341,7 +340,7 @@ class RunDatasetRow(Row, frozen=True):
 
 
 class QualityReportRow(Row, frozen=True):
-    """That a run reported on the quality of a version that it read or wrote."""
+    """A quality report of a run on a version that it read or wrote."""
 
     run_id: str
     role: Role
@@ -351,11 +350,11 @@ class QualityReportRow(Row, frozen=True):
 
 
 class ColumnEdgeRow(Row, frozen=True):
-    """That a field is made from a field of an input, or depends on it otherwise."""
+    """A field that depends on a field of an input, directly or indirectly."""
 
     set_id: str
     dataset_id: str
-    field: str  # "" stands for every field
+    field: str  # "" means every field
     input_dataset_id: str
     input_field: str
     description: str | None
@@ -364,23 +363,23 @@ class ColumnEdgeRow(Row, frozen=True):
 
 
 class EventRow(Row, frozen=True):
-    """An event as it was received, word for word."""
+    """An event as received, unchanged."""
 
     event_time: Micros
     received_at: Micros
     kind: str
-    namespace: str  # the job's, or the dataset's
+    namespace: str  # of the job or the dataset
     event_type: str
     run_id: str | None
     payload: str
 
 
 class SearchRow(Row, frozen=True):
-    """What a dataset or job is found by and shown as; hidden ones are not found."""
+    """The search entry of a dataset or job; hidden entries are not found."""
 
     id: str
     kind: str
     namespace: str
     name: str
     hidden: int
-    body: str  # words, with a space between them
+    body: str  # words, separated by spaces

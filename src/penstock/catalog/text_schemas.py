@@ -1,4 +1,4 @@
-"""What the JSON schema says of names and texts in requests."""
+"""JSON schemas of names and texts in requests."""
 
 from typing import Annotated, Any, Final
 
@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from penstock.config import NAME_BYTES_MAX
 
-# What the schema says of texts that are checked behind it, where the messages are made. It counts
-# characters, and the limit counts bytes. A dot or two alone would be a folder in a path.
+# The schema mirrors checks that run later and produce the messages. It counts characters, and the
+# limit counts bytes. A name of only one or two dots would be a folder in a path.
 NO_NUL: Final = r"^[^\u0000]*$"
 _TEXT: Final[dict[str, Any]] = {
     "minLength": 1,

@@ -39,16 +39,16 @@ Edges = Mapping[IoKey, Micros]  # since when
 
 R = TypeVar("R", bound=Struct)
 
-Place = tuple[Micros, str]  # of a published version among those of its dataset
+Place = tuple[Micros, str]  # sort key of a published version among those of its dataset
 
 PAGE_OF_VERSIONS = 100
-# Rows may hold all that a large event said: what such events brought is kept up to a limit.
+# Rows may contain large event payloads. Their total size has a limit of its own.
 HEAVY = 65_536
 HEAVY_KEPT_MAX = 32 << 20
 
 
 class Keys(Struct):
-    """What a batch is going to ask for, so that it can be loaded in one trip."""
+    """Keys of the rows that a batch needs, loaded in one round trip."""
 
     runs: set[str] = msgspec.field(default_factory=set)
     jobs: set[str] = msgspec.field(default_factory=set)
@@ -116,10 +116,10 @@ class UnitOfWork(BaseUnitOfWork):
         return self._heavy > HEAVY_KEPT_MAX or super().is_full
 
     def _drop_the_past(self) -> None:
-        """Let go of runs that have ended and versions that are not current any more.
+        """Drop runs that have ended and versions that are no longer current.
 
-        Only those that the database has: the rows of this batch and of the one before it may be
-        on their way.
+        Only rows that the database has: the rows of this batch and of the one before it may be
+        uncommitted.
         """
         if len(self._past) == 2:
             runs, versions = self._past.popleft()
@@ -142,7 +142,7 @@ class UnitOfWork(BaseUnitOfWork):
         super().forget()
 
     def load(self, keys: Keys, now: Micros) -> None:
-        """Fetch all that these keys lead to, in one round trip."""
+        """Fetch all rows that these keys lead to, in one round trip."""
         if keys == _NO_KEYS:
             return
         runs = self._new_runs.without_new(self.runs.missing(keys.runs), self.runs, self.io)
@@ -176,7 +176,7 @@ class UnitOfWork(BaseUnitOfWork):
         self._load_versions_of(runs)
 
     def _load_versions_of(self, runs: Sequence[str]) -> None:
-        """What runs that were met before have written."""
+        """Load the versions that known runs wrote."""
         written = [
             row.version_id
             for run in runs
@@ -202,25 +202,28 @@ class UnitOfWork(BaseUnitOfWork):
         return {namespace: frozenset(names) for namespace, names in grantees.items()}
 
     def dataset_id(self, named: str) -> str:
-        """The dataset that goes by this name's id: usually itself, else what it is an alias of."""
+        """Return the dataset id behind a name's id:
+
+        usually the id itself, or the target of an alias.
+        """
         alias = self.aliases.get(named)
         return alias.dataset_id if alias is not None else named
 
     def io_of(self, run_id: str) -> Io:
-        """What a run reads and writes."""
+        """Return the datasets that a run reads and writes."""
         return self.io.get(run_id) or {}
 
     def edges_of(self, job_id: str) -> Edges:
-        """What a job reads and writes as things stand."""
+        """Return the current edges of a job."""
         return self.edges.get(job_id) or {}
 
     def put_io(self, row: RunDatasetRow) -> None:
-        """Record what a run reads or writes."""
+        """Record a dataset that a run reads or writes."""
         self.io.put(row.run_id, {**self.io_of(row.run_id), (row.role, row.dataset_id): row})
         self.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
 
     def put_edge(self, row: EdgeRow) -> None:
-        """Record what a job reads or writes; an edge is as old as its first sight."""
+        """Record a dataset that a job reads or writes; keep the earliest first sight."""
         edges, key = dict(self.edges_of(row.job_id)), (row.role, row.dataset_id)
         held = self.edge_rows.get((row.job_id, *key))
         if held is not None and held.first_at < row.first_at:
@@ -232,7 +235,7 @@ class UnitOfWork(BaseUnitOfWork):
         self.edges.put(row.job_id, edges)
 
     def forget_edge(self, job_id: str, role: Role, dataset_id: str) -> None:
-        """Take back that a job reads or writes a dataset."""
+        """Delete an edge of a job."""
         key = (job_id, role, dataset_id)
         self.edge_rows.put(key, None)
         self.lost_edges.put(key, EdgeRow(job_id, role, dataset_id, 0, 0))
@@ -240,13 +243,13 @@ class UnitOfWork(BaseUnitOfWork):
         self.edges.put(job_id, edges)
 
     def newest_published(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
-        """The version last published, by its run's completion, leaving out one run's own."""
+        """Return the version published last, except versions of one run."""
         versions = self._versions("newest_published_versions", dataset_id, without_run)
         published = [v for v in versions if v.published_at is not None]
         return max(published, key=lambda v: (v.published_at, v.id), default=None)
 
     def published_as_of(self, dataset_id: str, at: Micros) -> VersionRow | None:
-        """The version that was current at a time, by what is known now."""
+        """Return the version that was current at a time, by the rows known now."""
         changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
         most = len(changed) + 1
         stored = self.tx.rows(
@@ -259,16 +262,16 @@ class UnitOfWork(BaseUnitOfWork):
         return max(published, key=lambda v: (v.published_at, v.id), default=None)
 
     def published_before(self, version: VersionRow) -> VersionRow | None:
-        """The version of a dataset that was published last before a published one."""
+        """Return the version of a dataset published before another one."""
         most = len(self._unstored_versions(version.dataset_id)) + 1
         rows, _ = self._published_beside("versions_published_before", version, most)
         place = place_of(version)
         return max((v for v in rows if place_of(v) < place), key=place_of, default=None)
 
     def published_after(self, version: VersionRow) -> list[VersionRow]:
-        """The versions that were published next after a published one, oldest first.
+        """Return the versions published after another one, oldest first.
 
-        At most a page of them; an empty list means that there are none.
+        Returns at most one page; an empty list means that there are none.
         """
         most = len(self._unstored_versions(version.dataset_id)) + PAGE_OF_VERSIONS
         rows, last = self._published_beside("versions_published_after", version, most)
@@ -279,7 +282,7 @@ class UnitOfWork(BaseUnitOfWork):
     def _published_beside(
         self, statement: str, version: VersionRow, most: int
     ) -> tuple[list[VersionRow], Place | None]:
-        """Published versions on one side of another; with a full page, its last place."""
+        """Return published versions on one side of another, and the last place of a full page."""
         stored = self.tx.rows(
             VersionRow,
             statement,
@@ -296,49 +299,49 @@ class UnitOfWork(BaseUnitOfWork):
         return {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
 
     def newest_version(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
-        """The version with the highest number, leaving out one run's own."""
+        """Return the version with the highest number, except versions of one run."""
         versions = self._versions("newest_versions", dataset_id, without_run)
         return max(versions, key=lambda v: v.number, default=None)
 
     def _versions(
         self, statement: str, dataset_id: str, without_run: str | None
     ) -> list[VersionRow]:
-        """Stored versions with the batch's own changes laid over them."""
+        """Return stored versions, overlaid with changes of the batch."""
         changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
         stored = self.tx.rows(VersionRow, statement, dataset_id=dataset_id, most=len(changed) + 2)
         seen = {v.id: v for v in stored} | changed
         return [v for v in seen.values() if without_run is None or v.run_id != without_run]
 
     def newest_run(self, job_id: str) -> RunRow | None:
-        """The run of a job that began last."""
+        """Return the newest run of a job."""
         runs = self._runs("newest_runs_of_job", job_id)
         return max(runs, key=lambda r: (r.created_at, r.id), default=None)
 
     def newest_run_of(self, version: JobVersionRow) -> RunRow | None:
-        """The run with this shape of a job that began last."""
+        """Return the newest run with this job version."""
         runs = self._runs_with(version, "newest_runs_of_job_version")
         return max(runs, key=lambda r: (r.created_at, r.id), default=None)
 
     def first_run_of(self, version: JobVersionRow) -> RunRow | None:
-        """The run with this shape of a job that began first."""
+        """Return the first run with this job version."""
         runs = self._runs_with(version, "first_runs_of_job_version")
         return min(runs, key=lambda r: (r.created_at, r.id), default=None)
 
     def _runs_with(self, version: JobVersionRow, statement: str) -> list[RunRow]:
-        # None began before the shape, unless it was stated: those before need not be looked at.
+        # No run of the version is older than the version, unless the version was declared.
         since = version.created_at if version.declared_at is None else 0
         runs = self._runs(statement, version.job_id, version_id=version.id, since=since)
         return [r for r in runs if r.job_version_id == version.id]
 
     def settled_runs(self, job_id: str, *, streams: bool) -> list[RunRow]:
-        """The runs of which one gives a job its current version, unless it is stated later."""
+        """Return the runs that can determine the current version of a job."""
         runs = self._runs("last_ended_runs_of_job", job_id)
         if streams:
             runs += self._runs("going_runs_of_job", job_id)
         return [r for r in runs if r.job_version_id and (streams or r.ended_at is not None)]
 
     def _runs(self, statement: str, job_id: str, **params: object) -> list[RunRow]:
-        """Stored runs with the batch's own changes laid over them."""
+        """Return stored runs, overlaid with changes of the batch."""
         changed = {r.id: r for r in self.runs.unstored()}
         most = len(changed) + 1
         stored = self.tx.rows(RunRow, statement, job_id=job_id, most=most, **params)
@@ -346,7 +349,7 @@ class UnitOfWork(BaseUnitOfWork):
         return [r for r in seen.values() if r.job_id == job_id]
 
     def shapes_of(self, job_id: str) -> list[JobVersionRow]:
-        """Every shape that a job has had."""
+        """Return every version that a job has had."""
         stored = [found for (found,) in self.tx.fetch("ids_of_job_versions", job_id=job_id)]
         self.job_versions.prefetch(stored)
         changed = [v.id for v in self.job_versions.unstored() if v.job_id == job_id]
@@ -354,7 +357,7 @@ class UnitOfWork(BaseUnitOfWork):
         return [row for row in rows if row is not None]
 
     def newest_declared(self, job_id: str) -> JobVersionRow | None:
-        """The shape of a job that was last stated without a run."""
+        """Return the job version that was declared last."""
         changed = {v.id: v for v in self.job_versions.unstored()}
         most = len(changed) + 1
         stored = self.tx.rows(JobVersionRow, "last_declared_job_versions", job_id=job_id, most=most)
@@ -363,13 +366,13 @@ class UnitOfWork(BaseUnitOfWork):
         return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
 
     def first_run_with(self, job_id: str, role: Role, dataset_id: str) -> RunRow | None:
-        """The run of a job that began first of those that read or wrote a dataset."""
+        """Return the first run of a job that read or wrote a dataset."""
         runs = self._runs("first_runs_with_edge", job_id, role=role, dataset_id=dataset_id)
         having = [run for run in runs if (role, dataset_id) in self.io_of(run.id)]
         return min(having, key=lambda r: (r.created_at, r.id), default=None)
 
     def going_edges(self, job_id: str) -> set[IoKey]:
-        """What the unfinished runs of a job read and write."""
+        """Return the datasets that unfinished runs of a job read and write."""
         edges: set[IoKey] = set()
         changed = self.runs.unstored()
         for run in changed:
@@ -383,7 +386,7 @@ class UnitOfWork(BaseUnitOfWork):
 
 
 def place_of(version: VersionRow) -> Place:
-    """The place of a published version among those of its dataset."""
+    """Return the sort key of a published version among those of its dataset."""
     return version.published_at or 0, version.id
 
 

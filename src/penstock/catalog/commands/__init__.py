@@ -1,4 +1,4 @@
-"""The writes of the catalog, each a frozen value that knows how to apply itself."""
+"""The commands of the catalog, each a frozen value."""
 
 from penstock.catalog.commands.datasets import (
     DeleteDataset,

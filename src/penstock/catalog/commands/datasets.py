@@ -1,4 +1,4 @@
-"""Stating, tagging and deleting datasets."""
+"""Commands that declare, tag and delete datasets."""
 
 from typing import ClassVar
 
@@ -33,7 +33,7 @@ from penstock.errors import Conflict, NotFound
 
 
 class PutDataset(Write, frozen=True):
-    """State a dataset; with a run id, as that run's output."""
+    """Declare a dataset; with a run id, as an output of that run."""
 
     namespace: str
     name: str
@@ -47,7 +47,7 @@ class PutDataset(Write, frozen=True):
     schema_location: str | None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write the dataset, and the version that this statement makes, if it makes one."""
+        """Write the dataset, and a version if the declaration makes one."""
         namespace_row(uow, self.namespace)
         if uow.sources.get(self.source_name) is None:
             raise NotFound(f"there is no source {self.source_name!r}; create it first")
@@ -129,7 +129,7 @@ class PutDataset(Write, frozen=True):
         runs.settle(uow, run, run)
 
     def _describe(self, version: VersionRow) -> VersionRow:
-        """Put the description into a version, and keep it from inheriting what is stated here."""
+        """Describe a version; the declared description replaces an inherited one."""
         stated = {"schema": self.fields, "documentation": self.description}
         names = [name for name, value in stated.items() if value is not None]
         stamps = mark_stated(version.stamps, *names) if names else version.stamps
@@ -147,7 +147,6 @@ class DeleteDataset(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Hide it."""
         dataset = dataset_row(uow, self.namespace, self.name)
         at = datasets.next_change(dataset, now)
         uow.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=at, updated_at=at))
@@ -164,7 +163,6 @@ class RestoreDataset(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Show it."""
         dataset = dataset_row(uow, self.namespace, self.name)
         at = datasets.next_change(dataset, now)
         uow.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=at, updated_at=at))
@@ -173,7 +171,7 @@ class RestoreDataset(Write, frozen=True):
 
 
 class TagDataset(Write, frozen=True):
-    """Put a tag on a dataset or one of its fields."""
+    """Add a tag to a dataset or to one of its fields."""
 
     namespace: str
     name: str
@@ -181,7 +179,6 @@ class TagDataset(Write, frozen=True):
     field: str | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Add it."""
         dataset = dataset_row(uow, self.namespace, self.name, visible=True)
         if self.field is not None:
             check_field(uow, dataset, self.field)
@@ -190,7 +187,7 @@ class TagDataset(Write, frozen=True):
 
 
 class UntagDataset(Write, frozen=True):
-    """Take a tag off a dataset or one of its fields."""
+    """Remove a tag from a dataset or from one of its fields."""
 
     namespace: str
     name: str
@@ -198,7 +195,6 @@ class UntagDataset(Write, frozen=True):
     field: str | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Remove it, if it is there."""
         dataset = dataset_row(uow, self.namespace, self.name, visible=True)
         untagged = dataset_names.untag_dataset(dataset, TagMark(self.tag, self.field))
         uow.datasets.put(dataset.id, replace(untagged, updated_at=max(now, dataset.updated_at)))

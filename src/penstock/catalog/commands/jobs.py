@@ -1,4 +1,4 @@
-"""Stating, tagging and deleting jobs."""
+"""Commands that declare, tag and delete jobs."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from penstock.states import RunState
 
 
 class PutJob(Write, frozen=True):
-    """State a job; with a run id, what that run reads and writes."""
+    """Declare a job; with a run id, the inputs and outputs of that run."""
 
     namespace: str
     name: str
@@ -34,7 +34,7 @@ class PutJob(Write, frozen=True):
     description: str | None
     run_id: str | None
     tags: tuple[str, ...]
-    within: str | None = None  # the namespace of a key that is for one
+    within: str | None = None  # the namespace of a key for one namespace
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write the job and its version."""
@@ -64,7 +64,7 @@ class PutJob(Write, frozen=True):
             self._tell_of_run(uow, job_versions.give_version(uow, run, version_id), now)
 
     def _tell_of_run(self, uow: UnitOfWork, run: RunRow, now: Micros) -> None:
-        """A run that goes on has read this; one that has ended, as if it had been said before."""
+        """Record declared inputs: of a running run now, of an ended run as if reported before."""
         if run.started_at is not None:
             read_declared(uow, run.id, now)
         if run.ended_at is not None:
@@ -98,7 +98,6 @@ class DeleteJob(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Hide it."""
         job = job_row(uow, self.namespace, self.name)
         at = jobs.next_change(job, now)
         uow.jobs.put(job.id, replace(job, hidden=1, hidden_at=at, updated_at=at))
@@ -115,7 +114,6 @@ class RestoreJob(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Show it."""
         job = job_row(uow, self.namespace, self.name)
         at = jobs.next_change(job, now)
         uow.jobs.put(job.id, replace(job, hidden=0, hidden_at=at, updated_at=at))
@@ -124,26 +122,24 @@ class RestoreJob(Write, frozen=True):
 
 
 class TagJob(Write, frozen=True):
-    """Put a tag on a job."""
+    """Add a tag to a job."""
 
     namespace: str
     name: str
     tag: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Add it."""
         job = jobs.tag_job(uow, job_row(uow, self.namespace, self.name, visible=True), [self.tag])
         uow.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
 
 
 class UntagJob(Write, frozen=True):
-    """Take a tag off a job."""
+    """Remove a tag from a job."""
 
     namespace: str
     name: str
     tag: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Remove it, if it is there."""
         job = jobs.untag_job(job_row(uow, self.namespace, self.name, visible=True), self.tag)
         uow.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))

@@ -1,4 +1,4 @@
-"""Finding the row that a command names, or saying that it is not there."""
+"""Lookup of the rows that commands name."""
 
 from typing import ClassVar
 
@@ -16,16 +16,16 @@ from penstock.errors import NotFound
 
 
 class Write(Struct, frozen=True):
-    """A write that loads what it needs when it needs it."""
+    """A command that loads rows on demand."""
 
     exclusive: ClassVar[bool] = False
 
     def prefetch(self, keys: Keys) -> None:
-        """Nothing beforehand: such writes are rare."""
+        """Add no keys: such commands are rare."""
 
 
 def namespace_row(uow: UnitOfWork, name: str) -> NamespaceRow:
-    """The namespace, or NotFound."""
+    """Return the namespace, or raise NotFound."""
     row = uow.namespaces.get(name)
     if row is None:
         raise NotFound(f"there is no namespace {name!r}; create it with PUT /namespaces/{{name}}")
@@ -33,7 +33,7 @@ def namespace_row(uow: UnitOfWork, name: str) -> NamespaceRow:
 
 
 def dataset_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = False) -> DatasetRow:
-    """The dataset that goes by a name, or NotFound."""
+    """Return the dataset with this name, or raise NotFound."""
     row = uow.datasets.get(uow.dataset_id(ids.dataset_id(namespace, name)))
     if row is None or (visible and row.hidden):
         raise NotFound(f"there is no dataset {name!r} in namespace {namespace!r}")
@@ -41,7 +41,7 @@ def dataset_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = F
 
 
 def job_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = False) -> JobRow:
-    """The job, or NotFound."""
+    """Return the job, or raise NotFound."""
     row = uow.jobs.get(ids.job_id(namespace, name))
     if row is None or (visible and row.hidden):
         raise NotFound(f"there is no job {name!r} in namespace {namespace!r}")
@@ -49,7 +49,7 @@ def job_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = False
 
 
 def run_row(uow: UnitOfWork, run_id: str) -> RunRow:
-    """The run, or NotFound."""
+    """Return the run, or raise NotFound."""
     row = uow.runs.get(ids.run_id(run_id))
     if row is None:
         raise NotFound(f"there is no run {run_id!r}")
@@ -66,5 +66,5 @@ def check_field(uow: UnitOfWork, dataset: DatasetRow, field: str) -> None:
 def record(
     uow: UnitOfWork, now: Micros, who: str, action: str, target: str, detail: str = ""
 ) -> None:
-    """Put an administrator's action into the audit log."""
+    """Record an administrator's action in the audit log."""
     audit.append(uow.tx, at=now, who=who, action=action, target=target, detail=detail)

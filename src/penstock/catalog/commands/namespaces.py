@@ -1,4 +1,4 @@
-"""Creating namespaces and datasets by name; every creation is in the audit log."""
+"""Commands for namespaces, sources, tags and grants."""
 
 from typing import ClassVar, Literal
 
@@ -18,7 +18,7 @@ from penstock.errors import Conflict, Invalid, NotFound
 
 
 class CreateNamespace(Write, frozen=True):
-    """Make a namespace that is not there."""
+    """Create a namespace that does not exist."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -28,7 +28,7 @@ class CreateNamespace(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Create it, or refuse if there is one, deleted or not."""
+        """Create it, or raise Conflict if it exists, deleted or not."""
         row = uow.namespaces.get(self.namespace)
         if row is not None:
             what = "was deleted; restore it" if row.hidden else "is there already"
@@ -39,13 +39,13 @@ class CreateNamespace(Write, frozen=True):
 
 
 class CreatedDataset(Struct, frozen=True):
-    """Whether the namespace of a new dataset is new too."""
+    """Whether creating a dataset created its namespace too."""
 
     is_namespace_new: bool
 
 
 class CreateDataset(Write, frozen=True):
-    """Make a dataset that is not there, with its namespace if that is not there either."""
+    """Create a dataset that does not exist, and its namespace if needed."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -55,7 +55,7 @@ class CreateDataset(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> CreatedDataset:
-        """Create it, or refuse if there is one, deleted or not."""
+        """Create it, or raise Conflict if it exists, deleted or not."""
         named = ids.dataset_id(self.namespace, self.dataset)
         row = uow.datasets.get(uow.dataset_id(named))
         name = f"{self.namespace}/{self.dataset}"
@@ -77,14 +77,14 @@ class CreateDataset(Write, frozen=True):
 
 
 class PutNamespace(Write, frozen=True):
-    """Create a namespace, or change its owner and description; without one it keeps its own."""
+    """Create a namespace, or change its owner and description."""
 
     name: str
     owner_name: str
     description: str | None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write it; a deleted one comes back."""
+        """Write it; restore it if it was deleted."""
         row = uow.namespaces.get(self.name)
         created, hidden_at = (row.created_at, row.hidden_at) if row else (now, 0)
         at = after(now, row.updated_at, row.hidden_at) if row else now
@@ -96,13 +96,12 @@ class PutNamespace(Write, frozen=True):
 class DeleteNamespace(Write, frozen=True):
     """Hide a namespace with its jobs and datasets."""
 
-    exclusive: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
+    exclusive: ClassVar[bool] = True  # rewrites rows that other commands of a batch may cache
 
     name: str
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Hide all that it shows."""
         row = namespace_row(uow, self.name)
         at = after(now, row.updated_at, row.hidden_at)
         fresh = replace(row, hidden=1, hidden_at=at, updated_at=at)
@@ -112,15 +111,15 @@ class DeleteNamespace(Write, frozen=True):
 
 
 class RestoreNamespace(Write, frozen=True):
-    """Show a deleted namespace again, with the jobs and datasets that were hidden with it."""
+    """Restore a deleted namespace with the jobs and datasets hidden with it."""
 
-    exclusive: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
+    exclusive: ClassVar[bool] = True  # rewrites rows that other commands of a batch may cache
 
     name: str
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Show what was not gone before it was."""
+        """Show everything that was visible before the deletion."""
         row = namespace_row(uow, self.name)
         at = after(now, row.updated_at, row.hidden_at)
         uow.namespaces.put(self.name, replace(row, hidden=0, updated_at=at))
@@ -138,7 +137,7 @@ class GrantNamespace(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write the grant; one that exists stays as it is."""
+        """Write the grant; an existing one does not change."""
         namespace_row(uow, self.namespace)
         if self.grantee == self.namespace:
             raise Invalid(
@@ -162,7 +161,7 @@ class GrantNamespace(Write, frozen=True):
 
 
 class RevokeGrant(Write, frozen=True):
-    """Take back what GrantNamespace gave."""
+    """Revoke a grant."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -171,7 +170,7 @@ class RevokeGrant(Write, frozen=True):
     who: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Delete the grant; versions that were made under it stay."""
+        """Delete the grant; versions written under it stay."""
         namespace_row(uow, self.namespace)
         if self.grantee not in (uow.grants.get(self.namespace) or ()):
             raise NotFound(
@@ -183,7 +182,7 @@ class RevokeGrant(Write, frozen=True):
 
 
 class PutSource(Write, frozen=True):
-    """Create a source, or change it."""
+    """Create or change a source."""
 
     name: str
     type: str
@@ -191,7 +190,6 @@ class PutSource(Write, frozen=True):
     description: str | None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write it."""
         row = uow.sources.get(self.name)
         created = row.created_at if row else now
         uow.sources.put(
@@ -207,14 +205,13 @@ class PutTag(Write, frozen=True):
     description: str | None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write it."""
         uow.tags.put(self.name, TagRow(self.name, self.description))
 
 
 def _rewrite_contents(
     uow: UnitOfWork, row: NamespaceRow, verb: Literal["hide", "show"], now: Micros
 ) -> None:
-    """Hide or show what is in a namespace, which is as it was before."""
+    """Hide or show the contents of a namespace."""
     contents = {"namespace": row.name, "deleted_at": row.hidden_at, "at": now}
     uow.rewrite(
         (f"{verb}_datasets_of_namespace", contents),

@@ -1,4 +1,4 @@
-"""Making runs and reporting their states."""
+"""Commands that create runs, report their states and receive events."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from penstock.states import RUN, RunState
 
 
 class CreateRun(Write, frozen=True):
-    """Make a new run of a job."""
+    """Create a run of a job."""
 
     namespace: str
     job: str
@@ -30,7 +30,7 @@ class CreateRun(Write, frozen=True):
     args: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> str:
-        """Write it in state NEW; making the same run twice makes it once."""
+        """Write it in state NEW; repeating the command has no effect."""
         job = job_row(uow, self.namespace, self.job, visible=True)
         run_id = ids.run_id(self.run_id) if self.run_id is not None else ids.new_id()
         held = uow.runs.get(run_id)
@@ -61,10 +61,10 @@ class MarkRun(Write, frozen=True):
     at: Micros | None
     namespace: str | None = None
     job: str | None = None
-    within: str | None = None  # the namespace of a key that is for one
+    within: str | None = None  # the namespace of a key for one namespace
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Move the run, and with it what it reads and writes."""
+        """Move the run, with its inputs and outputs."""
         if self.state == RunState.NEW:
             raise Invalid("a run cannot be marked NEW; it is NEW when it is created")
         before = run_row(uow, self.run_id)
@@ -90,9 +90,9 @@ class MarkRun(Write, frozen=True):
         runs.settle(uow, settled, before)
 
     def _counts_at(self, uow: UnitOfWork, run: RunRow, job: JobRow, now: Micros) -> Micros:
-        """When a report without a time counts: after what was known when the run was made.
+        """Return the time of a report without a time: after the creation of the run.
 
-        An end comes after all that was published of the run's outputs before.
+        An end counts after every earlier publication of the run's outputs.
         """
         at = max(now, run.created_at, run.started_at or 0)
         if self.state == RunState.RUNNING:
@@ -106,7 +106,7 @@ class MarkRun(Write, frozen=True):
 
 
 def read_declared(uow: UnitOfWork, run_id: str, at: Micros) -> None:
-    """Pin what the job's version says the run reads."""
+    """Pin the inputs that the job's version lists."""
     run = run_row(uow, run_id)
     version = uow.job_versions.get(run.job_version_id) if run.job_version_id else None
     for name in job_versions.version_names(version.inputs) if version else ():
@@ -115,9 +115,10 @@ def read_declared(uow: UnitOfWork, run_id: str, at: Micros) -> None:
 
 
 def write_declared(uow: UnitOfWork, run_id: str, at: Micros, within: str | None) -> None:
-    """A completed run wrote all its job says it writes; of a failed one only what it reported.
+    """Write the outputs that the job's version lists, if the run completed.
 
-    `within` is the namespace of a key that is for one: elsewhere the versions are unconfirmed.
+    A failed run wrote only what it reported. `within` is the namespace of a restricted key:
+    elsewhere the versions are unconfirmed.
     """
     scope = WriteScope(within) if within is not None else None
     run = run_row(uow, run_id)
@@ -135,10 +136,10 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
     exclusive: ClassVar[bool] = False
 
     event: Event
-    within: str | None = None  # the namespace of a key that is for one
+    within: str | None = None  # the namespace of a key for one namespace
 
     def prefetch(self, keys: Keys) -> None:
-        """Everything the event names."""
+        """Add everything that the event names."""
         event = self.event
         if event.job_id:
             keys.jobs.add(event.job_id)
@@ -153,7 +154,6 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
             keys.datasets.add(event.dataset.id)
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Fold it in."""
         merge_second_names(uow, self.event)
         scope = WriteScope(self.within) if self.within is not None else None
         receive(uow, with_known_job(uow, self.event), now, scope=scope)

@@ -1,4 +1,4 @@
-"""Sets of column lineage: versions that report the same lineage share a set."""
+"""Sets of column lineage, shared by versions that report the same lineage."""
 
 import msgspec
 
@@ -10,9 +10,10 @@ from penstock.catalog.unit_of_work import UnitOfWork
 
 
 def column_set(uow: UnitOfWork, dataset_id: str, facets: Facets) -> str | None:
-    """Store the column lineage that these facets state, and return the id of its set.
+    """Store the column lineage of these facets and return the id of its set.
 
-    Most runs state what the run before them stated: the set of the current version is there.
+    Most runs report the same lineage as the run before; the set of the current version is then
+    reused.
     """
     inputs = known_facets.column_inputs(facets)
     if inputs is None:
@@ -20,7 +21,7 @@ def column_set(uow: UnitOfWork, dataset_id: str, facets: Facets) -> str | None:
     named = [ids.dataset_id(stated.namespace, stated.name) for stated in inputs]
     sources = [uow.dataset_id(name) for name in named]
     texts = [msgspec.json.encode(inputs).decode()]
-    if sources != named:  # with second names; the same statement then leads elsewhere
+    if sources != named:  # including second names: with them the same report has another meaning
         texts.append(msgspec.json.encode(sources).decode())
     set_id = ids.derived_id("columns", dataset_id, *texts)
     if set_id == _current_set(uow, dataset_id):
@@ -29,7 +30,7 @@ def column_set(uow: UnitOfWork, dataset_id: str, facets: Facets) -> str | None:
     for stated, source in zip(inputs, sources, strict=True):
         key = stated.field, source, stated.input_field
         if stated.indirect and key in edges:
-            continue  # what is stated as direct too is direct
+            continue  # a field that is both direct and indirect is direct
         edges[key] = ColumnEdgeRow(
             set_id,
             dataset_id,

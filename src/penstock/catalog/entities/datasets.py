@@ -1,4 +1,4 @@
-"""How datasets and their versions come to be, and which version is current."""
+"""Rules for datasets and their versions, and which version is current."""
 
 from penstock import ids
 from penstock.catalog.entities import names
@@ -17,9 +17,9 @@ DROPPED = "DROP"
 def named_dataset(
     uow: UnitOfWork, dataset_id: str, namespace: str, name: str, at: Micros
 ) -> DatasetRow:
-    """A dataset that an event names for the first time.
+    """Return a dataset that an event names; create it on its first mention.
 
-    Its source is its namespace until somebody who writes it says otherwise.
+    Its source is its namespace until a writer names another.
     """
     names.ensure_namespace(uow, namespace, at)
     source = names.ensure_source(uow, None, namespace, at)
@@ -35,7 +35,7 @@ def new_version(
     schema: tuple[str, str],
     at: Micros,
 ) -> VersionRow:
-    """A version of which nobody has said anything yet."""
+    """Return an empty version."""
     fields, schema_of_fields = schema
     return VersionRow(
         id=version_id,
@@ -69,7 +69,7 @@ def add_version(
     *,
     unconfirmed: bool = False,
 ) -> tuple[DatasetRow, VersionRow]:
-    """The next version of a dataset; not current until it is published."""
+    """Add the next version of a dataset; it is not current until it is published."""
     version = new_version(
         dataset, version_id, dataset.latest_number + 1, origin, run_id, schema, at
     )
@@ -93,7 +93,7 @@ def add_version(
 def confirm_version(
     uow: UnitOfWork, dataset: DatasetRow, version: VersionRow
 ) -> tuple[DatasetRow, VersionRow]:
-    """Let a version count that was only reported: a writer with the right to it names it too."""
+    """Confirm a version that was only reported: an authorized writer names it too."""
     latest = uow.versions.get(dataset.latest_version_id or "")
     version = replace(version, unconfirmed=0)
     uow.versions.put(version.id, version)
@@ -104,10 +104,10 @@ def confirm_version(
 
 
 def imply_version(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRow:
-    """A reader names a dataset that nobody else has made or declared: it was there before.
+    """Imply a version of a dataset that only readers have named: it existed before.
 
-    It is published at the beginning of time, so that anything a run completes is newer. If the
-    reader's own run has already written the dataset's only version, that one comes second.
+    The version is published at the beginning of time, so any completed run is newer. If the
+    reader's own run already wrote the only version, the implied one comes second.
     """
     own_id = dataset.latest_version_id
     number = dataset.latest_number + 1
@@ -138,7 +138,7 @@ def imply_version(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRo
 
 
 def version_to_read(uow: UnitOfWork, dataset: DatasetRow, run_id: str) -> str | None:
-    """The version a run reads: the current one, or the newest there is; never the run's own."""
+    """Return the version that a run reads: the current or the newest one, never its own."""
     current = uow.versions.get(dataset.current_version_id) if dataset.current_version_id else None
     if current is not None and current.run_id != run_id:
         return current.id
@@ -153,26 +153,26 @@ def version_to_read(uow: UnitOfWork, dataset: DatasetRow, run_id: str) -> str | 
 
 
 def shown_schema(uow: UnitOfWork, dataset: DatasetRow) -> tuple[str, str]:
-    """The fields that a dataset shows, and their schema id; a reader's where no writer has any."""
+    """Return the fields that a dataset shows, and their schema id."""
     written = schema_of(shown_version(uow, dataset))
     return written if written[1] != NO_SCHEMA else observed_schema(dataset.observed)
 
 
 def shown_version(uow: UnitOfWork, dataset: DatasetRow) -> VersionRow | None:
-    """The version that stands for a dataset: its current one, or else its latest."""
+    """Return the current version, or else the latest."""
     shown = dataset.current_version_id or dataset.latest_version_id
     return uow.versions.get(shown) if shown is not None else None
 
 
 def schema_of(version: VersionRow | None) -> tuple[str, str]:
-    """The fields of a version, and their schema id, as those who write or declare it have them."""
+    """Return the fields of a version as its writers declare them, and their schema id."""
     return (version.fields, version.schema_id) if version is not None else (NO_FIELDS, NO_SCHEMA)
 
 
 def describe_version(
     uow: UnitOfWork, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
 ) -> tuple[VersionRow, Facets]:
-    """Fold an event's facets into a version; what won is returned beside it."""
+    """Merge the facets of an event into a version; return the facets that won as well."""
     held = version.facets
     merged = merge(held, version.stamps, facets, stamp)
     if merged is None:
@@ -208,7 +208,7 @@ def describe_version(
 
 
 def _describe_again(uow: UnitOfWork, version: VersionRow, *, is_stamped_only: bool) -> VersionRow:
-    """Bring a version that was described after its publication in line, and those after it."""
+    """Update a version that was described after its publication, and the versions after it."""
     dataset = uow.datasets.get(version.dataset_id)
     assert dataset is not None, "a version always has its dataset"
     is_current = dataset.current_version_id == version.id
@@ -226,9 +226,9 @@ def _describe_again(uow: UnitOfWork, version: VersionRow, *, is_stamped_only: bo
 def describe_dataset(
     uow: UnitOfWork, dataset: DatasetRow, facets: Facets, won: Facets, stamp: Stamp, at: Micros
 ) -> DatasetRow:
-    """Take from an event's facets what belongs to the dataset and not to one version.
+    """Apply the facets that belong to the dataset and not to one version.
 
-    Tags and names add up; of descriptions the latest stands; of sources, the one that won.
+    Tags and names add up. The latest description wins, and so does the source that won.
     """
     if "documentation" in facets:
         stated = known_facets.documentation(facets)
@@ -247,7 +247,7 @@ def describe_dataset(
 
 
 def revive(uow: UnitOfWork, dataset: DatasetRow, run_id: str | None, at: Micros) -> DatasetRow:
-    """A later event brings a deleted dataset back, unless it is of the run that dropped it."""
+    """Restore a deleted dataset on a later event, unless the event's run dropped it."""
     if not dataset.hidden or at <= dataset.hidden_at:
         return dataset
     current = uow.versions.get(dataset.current_version_id) if dataset.current_version_id else None
@@ -258,9 +258,9 @@ def revive(uow: UnitOfWork, dataset: DatasetRow, run_id: str | None, at: Micros)
 
 
 def publish(uow: UnitOfWork, version: VersionRow, at: Micros, updated_at: Micros) -> None:
-    """Make a version current from a moment on, unless a later one already is.
+    """Make a version current from a time on, unless a later one is.
 
-    Whether it is or not, a dataset that was deleted before its writer last spoke is back.
+    Either way, a later report of the writer restores a deleted dataset.
     """
     if version.unconfirmed:
         return
@@ -291,7 +291,7 @@ def publish(uow: UnitOfWork, version: VersionRow, at: Micros, updated_at: Micros
 def _take_place(
     uow: UnitOfWork, dataset: DatasetRow, version: VersionRow, at: Micros
 ) -> VersionRow:
-    """Publish a version: it inherits from the one before it, and those after it from it."""
+    """Publish a version: it inherits from the version before it, and later ones from it."""
     moved = replace(version, published_at=at)
     until = max(place_of(moved), place_of(version))
     moved = inherit(uow, moved, version_before(uow, dataset, moved))
@@ -303,9 +303,9 @@ def _take_place(
 
 
 def _drops_too(dataset: DatasetRow, version: VersionRow) -> bool:
-    """Whether a version that is not current drops what the current one has dropped as well.
+    """Return whether a version that is not current repeats the drop of the current one.
 
-    Who drops a dataset does not bring it back by speaking of it, as others do who speak later.
+    A repeated drop does not restore the dataset; other later reports do.
     """
     if version.lifecycle != DROPPED or dataset.lifecycle != DROPPED:
         return False
@@ -315,17 +315,17 @@ def _drops_too(dataset: DatasetRow, version: VersionRow) -> bool:
 
 
 def _hides(dataset: DatasetRow, version_id: str) -> bool:
-    """Whether a dataset is hidden because this version of it says that it was dropped."""
+    """Return whether this version hides the dataset because it dropped it."""
     dropped = dataset.current_version_id == version_id and dataset.lifecycle == DROPPED
     return dropped and dataset.hidden_at == dataset.published_at
 
 
 def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -> DatasetRow:
-    """The dataset with a version for current, because another was published just now.
+    """Set the current version of a dataset after a publication.
 
-    One that says DROP hides it from when it was published. Somebody who deletes or restores the
-    dataset later has the last word, unless the run says so later still: a stream publishes when it
-    begins, and may drop hours after.
+    A version with DROP hides the dataset from its publication. A later deletion or restoration by a
+    person wins, unless the run reports the drop later still: a stream publishes when it begins and
+    may drop hours later.
     """
     drops, was_dropped = version.lifecycle == DROPPED, _hides(dataset, published_id)
     said = (version.id, version.published_at, version.lifecycle)
@@ -351,7 +351,7 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
 
 
 def choose_current(uow: UnitOfWork, dataset_id: str) -> None:
-    """Find the current version again, after times of publications have changed."""
+    """Choose the current version again after publication times changed."""
     dataset = uow.datasets.get(dataset_id)
     newest = uow.newest_published(dataset_id, None)
     if dataset is not None and newest is not None and dataset.current_version_id is not None:
@@ -360,17 +360,17 @@ def choose_current(uow: UnitOfWork, dataset_id: str) -> None:
 
 
 def _dropped_at(version: VersionRow) -> Micros:
-    """When the one who made a version said that the dataset is dropped with it."""
+    """Return when the writer of a version reported the drop."""
     return stamped_at(read_stamps(version.stamps).get(known_facets.LIFECYCLE, 0))
 
 
 def next_publication(dataset: DatasetRow, now: Micros) -> Micros:
-    """When what is published now is published: after all that was published before it."""
+    """Return the time of a publication now: after every earlier publication."""
     return after(now, dataset.published_at)
 
 
 def next_change(dataset: DatasetRow, now: Micros) -> Micros:
-    """When a change that is made by hand counts: after all that was said of the dataset before."""
+    """Return the time of a manual change now: after every earlier report on the dataset."""
     described_at = stamped_at(dataset.description_stamp)
     return after(now, dataset.published_at, dataset.hidden_at, dataset.updated_at, described_at)
 
@@ -378,7 +378,7 @@ def next_change(dataset: DatasetRow, now: Micros) -> Micros:
 def follow_versions(
     uow: UnitOfWork, dataset: DatasetRow, last_id: str, added: int, at: Micros
 ) -> None:
-    """Count versions that were added, and let the last of those published be current."""
+    """Count added versions, and make the one published last current."""
     dataset = replace(
         dataset,
         latest_version_id=last_id if added else dataset.latest_version_id,

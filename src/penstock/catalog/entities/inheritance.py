@@ -1,9 +1,9 @@
-"""What a version inherits from the version that was published before it.
+"""Inheritance of facets: a version inherits from the version published before it.
 
-A run that writes a dataset often reports only a part of what is known of it. Each version holds
-the facets that its own run reported, and the id of a set with those that it inherits. The order of
-publication decides, not the order of arrival: when a version is published or described late, the
-versions after it are brought in line, up to the first that stays as it is.
+A run often reports only a part of a dataset's facets. Each version stores the facets that its own
+run reported, and the id of a set of inherited ones. The order of publication decides, not the order
+of arrival: after a late publication or description, the following versions are updated until one
+does not change.
 """
 
 from collections.abc import Set
@@ -36,7 +36,7 @@ _NO_COLUMNS: Final[frozenset[str]] = frozenset()
 
 
 def version_before(uow: UnitOfWork, dataset: DatasetRow, version: VersionRow) -> VersionRow | None:
-    """The version that was published last before a published one; usually the current one."""
+    """Return the version published before a published one; usually the current one."""
     if dataset.published_at is None or dataset.current_version_id is None:
         return None
     current = dataset.current_version_id
@@ -46,7 +46,7 @@ def version_before(uow: UnitOfWork, dataset: DatasetRow, version: VersionRow) ->
 
 
 def inherit(uow: UnitOfWork, version: VersionRow, before: VersionRow | None) -> VersionRow:
-    """Let a version inherit what its own run did not report."""
+    """Inherit the facets that a version's own run did not report."""
     if before is None:
         return version
     own = read_stamps(version.stamps).keys()
@@ -75,16 +75,16 @@ def inherit(uow: UnitOfWork, version: VersionRow, before: VersionRow | None) -> 
 
 
 def pass_on(uow: UnitOfWork, version: VersionRow, until: Place) -> None:
-    """Bring the versions after a changed one in line.
+    """Update the versions after a changed one.
 
-    All up to a place are looked at, then those up to the first that stays as it is.
+    Visits all versions up to a place, then on until one does not change.
     """
     before = version
     while later := uow.published_after(before):
         for held in later:
             fresh = inherit(uow, held, before)
             if fresh != held:
-                uow.versions.learn(held.id, held)  # or a batch takes it for a new version
+                uow.versions.learn(held.id, held)  # otherwise the batch takes it for a new version
                 uow.versions.put(fresh.id, fresh)
                 mark_shown(uow, fresh)
             elif place_of(held) > until:
@@ -93,7 +93,7 @@ def pass_on(uow: UnitOfWork, version: VersionRow, until: Place) -> None:
 
 
 def mark_shown(uow: UnitOfWork, version: VersionRow) -> None:
-    """Mark the dataset as changed if it shows this version: its search words follow the fields."""
+    """Mark a dataset as changed if it shows this version: its search words depend on the fields."""
     dataset = uow.datasets.get(version.dataset_id)
     if dataset is not None and dataset.current_version_id == version.id:
         uow.datasets.put(dataset.id, dataset)
@@ -102,7 +102,7 @@ def mark_shown(uow: UnitOfWork, version: VersionRow) -> None:
 def _inherited_set(
     uow: UnitOfWork, dataset_id: str, own: Set[str], before: VersionRow, removed: frozenset[str]
 ) -> str | None:
-    """Store the set that a version inherits, and return its id; None where it inherits nothing."""
+    """Store the set that a version inherits; return its id, or None if it inherits nothing."""
     stated = read_stamps(before.stamps).keys() - OF_ONE_VERSION
     held = before.inherited_set_id
     if held is None and not stated - own:
@@ -127,7 +127,7 @@ def _inherited_set(
 
 
 def _effective(uow: UnitOfWork, version: VersionRow) -> tuple[Facets, dict[str, int]]:
-    """The facets of a version, its own and those that it inherits, with their stamps."""
+    """Return the facets of a version, own and inherited, with their stamps."""
     own, stamps = read_facets(version.facets), read_stamps(version.stamps)
     held = uow.facet_sets.get(version.inherited_set_id) if version.inherited_set_id else None
     if held is None:
@@ -136,10 +136,10 @@ def _effective(uow: UnitOfWork, version: VersionRow) -> tuple[Facets, dict[str, 
 
 
 def _removed_columns(uow: UnitOfWork, version: VersionRow, before: VersionRow) -> frozenset[str]:
-    """The columns with a lineage that the schema of a version does not have any more.
+    """Return columns with lineage that the schema of a version no longer has.
 
-    Names are compared in lower case: producers differ in how they write them. A nested field is
-    there as long as its outermost field. A schema without fields removes nothing.
+    Names are compared in lower case, because producers differ. A nested field exists while its
+    outermost field exists. A schema without fields removes nothing.
     """
     if version.fields == NO_FIELDS:
         return _NO_COLUMNS

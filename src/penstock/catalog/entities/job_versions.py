@@ -1,4 +1,4 @@
-"""The shapes that a job has had, which of them is current, and the edges that follow from it."""
+"""Versions of jobs: which one is current, and the edges that follow."""
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -19,7 +19,7 @@ _decode_names = msgspec.json.Decoder(tuple[DatasetName, ...]).decode
 
 
 def version_names(text: str) -> tuple[DatasetName, ...]:
-    """The datasets that a job version lists."""
+    """Return the datasets that a job version lists."""
     return _decode_names(text)
 
 
@@ -31,7 +31,7 @@ def put_job_version(
     location: str | None,
     at: Micros,
 ) -> tuple[JobRow, JobVersionRow]:
-    """The job version with this shape, made if nobody had it before."""
+    """Return the job version with these inputs, outputs and code location; create it if new."""
     version_id = ids.derived_id(
         "job version",
         job.id,
@@ -52,15 +52,15 @@ def put_job_version(
 
 
 def name_in_version(name: DatasetName) -> str:
-    """How the inputs and outputs of a job version, as they are stored, name a dataset."""
+    """Return a dataset as it is stored among the inputs and outputs of a job version."""
     return msgspec.json.encode(name).decode()
 
 
 def settle_version(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
-    """Give a run that has ended, or streams, its job version; the latest end makes it current.
+    """Assign a job version to a run that ended or streams; the latest end makes it current.
 
-    A run that named nothing on one side keeps what the job had there when the run first had a
-    version: an event with empty inputs is silence, not news. So it is with the code's location.
+    An empty side keeps the datasets that the job had there: an event with empty inputs reports
+    nothing. The same holds for the code location.
     """
     job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
@@ -101,7 +101,7 @@ def _stated_location(run: RunRow) -> str | None:
 
 
 def _has_moved(run: RunRow, before: RunRow | None) -> bool:
-    """Whether it may have been this run that gave the job its version, and no longer does."""
+    """Return whether this run may have made the version current and no longer does."""
     return before is not None and (_settled_at(before), before.job_version_id) != (
         _settled_at(run),
         run.job_version_id,
@@ -113,7 +113,7 @@ def _settled_at(run: RunRow) -> Micros:
 
 
 def _choose_version(uow: UnitOfWork, job: JobRow, run: RunRow | None) -> JobRow:
-    """Late events can show that a run ended before another, or had another shape."""
+    """Choose the current version again: late events can change the order or shape of runs."""
     runs = uow.settled_runs(job.id, streams=job.type == STREAM)
     if run is not None:
         runs.append(run)
@@ -128,7 +128,7 @@ def _choose_version(uow: UnitOfWork, job: JobRow, run: RunRow | None) -> JobRow:
 
 
 def choose_newest(uow: UnitOfWork, job_id: str) -> None:
-    """Find a job's newest run and its current version again, after times have changed."""
+    """Choose the newest run and current version of a job again after times changed."""
     job = uow.jobs.get(job_id)
     if job is None:
         return
@@ -156,11 +156,11 @@ def _names(uow: UnitOfWork, io: Iterable[IoKey], role: Role) -> tuple[DatasetNam
 
 
 def _join(uow: UnitOfWork, job: JobRow, version: JobVersionRow, run: RunRow) -> None:
-    """Count a run among those that have a shape: the first makes it, the newest stands for it."""
+    """Count a run for its job version: the first creates it, the newest represents it."""
     changed = _begun_by(version, run.created_at)
     if job.latest_run_id == run.id:
         changed = replace(changed, latest_run_id=run.id)
-    elif version.latest_run_id == run.id:  # it may have begun earlier than it seemed
+    elif version.latest_run_id == run.id:  # late events may date it back
         newest = uow.newest_run_of(changed) or run
         changed = replace(changed, latest_run_id=newest.id)
     else:
@@ -172,21 +172,21 @@ def _join(uow: UnitOfWork, job: JobRow, version: JobVersionRow, run: RunRow) -> 
 
 
 def note_beginning(uow: UnitOfWork, version_id: str | None, at: Micros) -> None:
-    """A run that has a shape before it ends may have begun before it."""
+    """Date a job version back to the start of a run that has it."""
     version = uow.job_versions.get(version_id) if version_id is not None else None
     if version is not None and (begun := _begun_by(version, at)) != version:
         uow.job_versions.put(version.id, begun)
 
 
 def _begun_by(version: JobVersionRow, at: Micros) -> JobVersionRow:
-    """A shape that nobody stated is as old as the first run that has it."""
+    """Return when a version began: at its first run, unless it was declared."""
     if version.declared_at is None and at < version.created_at:
         return replace(version, created_at=at)
     return version
 
 
 def _leave(uow: UnitOfWork, job: JobRow, version_id: str, run_id: str) -> JobRow:
-    """Late events can show that a run never had a shape: take back what it said of it."""
+    """Remove a run from a job version that it turns out not to have."""
     version = uow.job_versions.get(version_id)
     if version is None:
         return job
@@ -206,7 +206,7 @@ def _leave(uow: UnitOfWork, job: JobRow, version_id: str, run_id: str) -> JobRow
 
 
 def rename_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
-    """Give a run to the job that its last event names; the other job forgets what it told of it."""
+    """Move a run to the job that its last event names; undo its effect on the other job."""
     other_id, version_id = run.job_id, run.job_version_id
     run = replace(run, job_version_id=None)
     uow.runs.put(run.id, run)
@@ -226,7 +226,7 @@ def rename_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
 
 
 def _forget_edge(uow: UnitOfWork, job: JobRow, run: RunRow, edge: IoKey) -> None:
-    """Take back an edge that a run gave to a job, unless another run or a statement gave it too."""
+    """Delete an edge that a run gave to a job, unless another run or a declaration has it."""
     role, dataset_id = Role(edge[0]), edge[1]
     current = edge in uow.edges_of(job.id)
     first = uow.first_run_with(job.id, role, dataset_id) if job.run_count else None
@@ -244,7 +244,7 @@ def _forget_edge(uow: UnitOfWork, job: JobRow, run: RunRow, edge: IoKey) -> None
 
 
 def give_version(uow: UnitOfWork, run: RunRow, version_id: str) -> RunRow:
-    """A run has the shape that was stated for it, and no other."""
+    """Assign the declared job version to a run."""
     outdated = run.job_version_id
     run = replace(run, job_version_id=version_id)
     uow.runs.put(run.id, run)
@@ -258,7 +258,7 @@ def give_version(uow: UnitOfWork, run: RunRow, version_id: str) -> RunRow:
 
 
 def mention_edges(uow: UnitOfWork, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
-    """A run that is going on shows what it reads and writes at once."""
+    """Show the edges of a run that is still running."""
     held = uow.edges_of(job_id)
     for key in io:
         if held.get(key, at + 1) > at:
@@ -266,10 +266,10 @@ def mention_edges(uow: UnitOfWork, job_id: str, io: Iterable[IoKey], at: Micros)
 
 
 def settle_edges(uow: UnitOfWork, job: JobRow, io: Collection[IoKey], at: Micros) -> None:
-    """Current are the edges of the current version and of runs that are still going.
+    """Update the current edges: those of the current version and of unfinished runs.
 
-    What the run at hand names is at least as old as the run; what it does not name was seen
-    before, and is no older for being current again.
+    Edges of the current run are at least as old as the run. Other edges keep their age when they
+    become current again.
     """
     version = uow.job_versions.get(job.current_version_id) if job.current_version_id else None
     wanted = _edges_of(version) if version is not None else frozenset[IoKey]()
@@ -285,7 +285,7 @@ def settle_edges(uow: UnitOfWork, job: JobRow, io: Collection[IoKey], at: Micros
 
 
 def _edges_of(version: JobVersionRow) -> frozenset[IoKey]:
-    """What a job with this shape reads and writes."""
+    """Return the edges of a job with this version."""
     inputs, outputs = version.inputs, version.outputs
     if len(inputs) + len(outputs) <= REMEMBERED_MAX:
         return _remembered_edges(inputs, outputs)
@@ -311,9 +311,9 @@ def declare_version(
     location: str | None,
     at: Micros,
 ) -> str:
-    """Give a job a shape without a run; it is current unless a later end of a run says else.
+    """Declare a job version without a run; a later end of a run overrides it.
 
-    What is left unsaid stays as it is; a late statement that leaves something unsaid says nothing.
+    Fields left out keep their values. A late declaration that leaves fields out has no effect.
     """
     current = uow.job_versions.get(job.current_version_id) if job.current_version_id else None
     if current is not None:

@@ -1,4 +1,4 @@
-"""How jobs follow from their runs; their versions and edges are in `job_versions`."""
+"""Rules for jobs; their versions and edges are in `job_versions`."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,14 @@ from penstock.clock import Micros, after
 from penstock.states import RunState
 
 STREAM = "STREAM"
-UNKNOWN = "unknown"  # the name under which Spark starts a run before it knows the true one
+UNKNOWN = "unknown"  # Spark's name for a run before it knows its job
 NEVER_DELETED: Micros = -1
-_UNHEARD = "{}"  # the stamps of a run that has sent no event itself
+_UNHEARD = "{}"  # the stamps of a run without events of its own
 _SPOKEN = '{"run":{},"job":{}}'
 
 
 def new_job(job_id: str, namespace: str, name: str, at: Micros) -> JobRow:
-    """A job that is named for the first time."""
+    """Return a job on its first mention."""
     return JobRow(
         id=job_id,
         namespace=namespace,
@@ -54,7 +54,7 @@ def new_job(job_id: str, namespace: str, name: str, at: Micros) -> JobRow:
 
 
 def named_again(job: JobRow, at: Micros) -> JobRow:
-    """A job that one more event names; one later than its deletion brings it back."""
+    """Return a job with one more mention; a mention after its deletion restores it."""
     return replace(
         job,
         hidden=job.hidden if at <= job.hidden_at else 0,
@@ -65,15 +65,15 @@ def named_again(job: JobRow, at: Micros) -> JobRow:
 
 
 def next_change(job: JobRow, now: Micros) -> Micros:
-    """When a change that is made by hand counts: after all that was said of the job before."""
+    """Return the time of a manual change now: after every earlier report on the job."""
     stamps = (job.type_stamp, job.description_stamp, job.location_stamp)
     return after(now, job.version_at, job.hidden_at, job.updated_at, *map(stamped_at, stamps))
 
 
 def hide_if_empty(job: JobRow) -> JobRow:
-    """Hide a job that events named whose runs all belong to other jobs, and nobody stated.
+    """Hide an undeclared job whose runs all moved to other jobs.
 
-    It was not deleted: the next event that names it shows it again, whatever its time.
+    It is not deleted: the next event that names it shows it again, whatever its time.
     """
     if job.hidden or job.run_count or job.version_count or len(job.facets) > len("{}"):
         return job
@@ -81,7 +81,7 @@ def hide_if_empty(job: JobRow) -> JobRow:
 
 
 def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> RunRow:
-    """A run of which nothing is known but that it is."""
+    """Return a run without any report."""
     return RunRow(
         id=run_id,
         external_id=external_id,
@@ -103,7 +103,7 @@ def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> Ru
 
 
 def describe_job(uow: UnitOfWork, job: JobRow, facets: Facets, stamp: Stamp) -> JobRow:
-    """Take from an event's job facets what belongs to the job as a whole; the newest wins."""
+    """Apply the job facets that belong to the job as a whole; the newest wins."""
     text = known_facets.documentation(facets) if "documentation" in facets else None
     if text is not None and (stamp, text) > (job.description_stamp, job.description or ""):
         job = replace(job, description=text or None, description_stamp=stamp)
@@ -119,14 +119,14 @@ def describe_job(uow: UnitOfWork, job: JobRow, facets: Facets, stamp: Stamp) -> 
 
 
 def tag_job(uow: UnitOfWork, job: JobRow, names: Iterable[str]) -> JobRow:
-    """Add tags to a job; tags that are new are made."""
+    """Add tags to a job; create new tags."""
     carried, added = set(msgspec.json.decode(job.tags)), set(names)
     use_tags(uow, job.namespace, added - carried)
     return replace(job, tags=msgspec.json.encode(sorted(carried | added)).decode())
 
 
 def untag_job(job: JobRow, name: str) -> JobRow:
-    """Take a tag off a job."""
+    """Remove a tag from a job."""
     tags = [tag for tag in msgspec.json.decode(job.tags) if tag != name]
     return replace(job, tags=msgspec.json.encode(tags).decode())
 
@@ -134,11 +134,11 @@ def untag_job(job: JobRow, name: str) -> JobRow:
 def ensure_parent(
     uow: UnitOfWork, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
 ) -> tuple[RunRow, RunRow] | None:
-    """A child's word is enough for its parent to exist; its state is the parent's own matter.
+    """Return the parent run that a child names; create it if it does not exist.
 
-    So is when it last changed, once it has spoken itself; it may have begun earlier than it said.
-    If so it is returned: as it is now, and as it was. A child whose key may not write the parent's
-    namespace changes neither a job that exists nor a run that has spoken.
+    The state of the parent is its own, and so is its last change once it sent events; it may have
+    begun earlier than it reported. If so, it is returned as it is now and as it was. A child whose
+    key may not write the parent's namespace changes neither an existing job nor a run with events.
     """
     job_id = ids.job_id(parent.namespace, parent.name)
     held = uow.jobs.get(job_id)
@@ -170,14 +170,14 @@ def ensure_parent(
 
 
 def count_run(uow: UnitOfWork, run: RunRow) -> None:
-    """A new run belongs to its job's count, and may be its newest."""
+    """Count a new run for its job; it may be the newest."""
     job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
     uow.jobs.put(job.id, follow_run(uow, replace(job, run_count=job.run_count + 1), run, None))
 
 
 def follow_run(uow: UnitOfWork, job: JobRow, run: RunRow, before: RunRow | None) -> JobRow:
-    """Keep the job's newest run, by when it began, and that run's state."""
+    """Update the newest run of a job, by start, and its state."""
     newest = run
     if job.latest_run_id == run.id:
         if before is not None and run.created_at < before.created_at:
@@ -202,27 +202,27 @@ def follow_run(uow: UnitOfWork, job: JobRow, run: RunRow, before: RunRow | None)
 
 
 def has_spoken(run: RunRow) -> RunRow:
-    """The run, from now on known not only by hearsay."""
+    """Mark a run as reported by its own events."""
     return replace(run, stamps=_SPOKEN) if run.stamps == _UNHEARD else run
 
 
 def is_placeholder(uow: UnitOfWork, run: RunRow) -> bool:
-    """Whether a run is known only because a child named it as its parent."""
+    """Return whether only a child has named the run."""
     unheard = run.state == RunState.NEW and run.stamps == _UNHEARD and run.job_version_id is None
     return unheard and not uow.io_of(run.id)
 
 
 def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str) -> bool:
-    """Whether an event that names another job than the one a run belongs to names it later.
+    """Return whether an event's job name is later than the name of the run's job.
 
-    Within one moment any name is later than "unknown"; else the ids decide.
+    At equal times any name is later than "unknown"; otherwise the ids decide.
     """
     held = (run.updated_at, job.name != UNKNOWN, job.id)
     return (at, name != UNKNOWN, job_id) > held
 
 
 def move_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
-    """Give a run to another job, and count it there no more."""
+    """Move a run to another job, and update both counts."""
     wrong = uow.jobs.get(run.job_id)
     assert wrong is not None, "a run always has its job"
     run = replace(run, job_id=job_id)

@@ -1,7 +1,7 @@
-"""Mending times that are ahead: of events from the future, and of a server whose clock was ahead.
+"""Repair of times in the future: from events, or from a server with a wrong clock.
 
-Such a time counts as the moment when its event was received. A time without an event, because a
-call of the API wrote it or the event was pruned, counts as now. What is newest is then found again.
+Such a time becomes the time when its event was received. A time without an event, because an API
+call wrote it or the event was pruned, becomes now. Current and newest rows are then chosen again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _JOB_STAMPS = ("type_stamp", "description_stamp", "location_stamp", "parent_stam
 
 
 class Mended(Struct, frozen=True, rename="camel"):
-    """How many rows had a time that was ahead."""
+    """Numbers of rows with a time in the future."""
 
     events: int
     runs: int
@@ -44,18 +44,18 @@ class Mended(Struct, frozen=True, rename="camel"):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of all numbers."""
         return sum(msgspec.structs.astuple(self))
 
 
 class _DryRun(Exception):
-    """Leaves a transaction without a trace."""
+    """Raised to roll a dry run back."""
 
 
 def mend_times(
     database: Database, clock: Clock, *, ahead: Micros, dry_run: bool, who: str
 ) -> Mended:
-    """Move the times back that are further ahead of the clock than `ahead`, in one transaction."""
+    """Repair times further ahead of the clock than `ahead`, in one transaction."""
     now = clock()
     mended = None
     try:
@@ -73,7 +73,7 @@ def mend_times(
 
 
 class _Mending:
-    """One mending, in a transaction."""
+    """One repair, in a transaction."""
 
     def __init__(self, tx: Transaction, now: Micros, limit: Micros) -> None:
         self._tx = tx
@@ -88,7 +88,7 @@ class _Mending:
             self._received[at] = first
 
     def mend(self) -> Mended:
-        """Mend everything, and count it."""
+        """Repair all rows and count them."""
         ids = {name: self._ids(f"future_{name}") for name in _TABLES}
         versions = self._tx.fetch("future_versions", limit=self._limit)
         self._know(ids, [version for version, _ in versions])
@@ -125,7 +125,7 @@ class _Mending:
         return [found for (found,) in self._tx.fetch(statement, limit=self._limit)]
 
     def _know(self, ids: Mapping[str, Sequence[str]], versions: Sequence[str]) -> None:
-        """Find a moment for times that no event has: just before now, in their order."""
+        """Choose times for rows without an event: just before now, in their order."""
         uow = self._uow
         rows: list[tuple[Any, Sequence[str]]] = [
             *((uow.runs.get(key), _RUN_TIMES) for key in ids["runs"]),
@@ -155,7 +155,7 @@ class _Mending:
         return replace(row, **moved)
 
     def _mend_runs(self, run_ids: Sequence[str]) -> set[str]:
-        """Mend runs with what they read and wrote; the datasets of that are returned."""
+        """Repair runs and their versions; return the datasets concerned."""
         uow = self._uow
         datasets = set()
         for run_id in run_ids:
@@ -212,7 +212,7 @@ class _Mending:
         self._uow.jobs.put(job_id, replace(job, **stamps, stamps=self._stamps(job.stamps)))
 
     def _date_back(self, run_id: str) -> None:
-        """Let a run that now began earlier have its job, shape, edges and datasets from then on."""
+        """Date back the job, job version, edges and datasets of a run that now began earlier."""
         uow = self._uow
         run = uow.runs.get(run_id)
         job = uow.jobs.get(run.job_id) if run is not None else None
@@ -243,7 +243,7 @@ class _Mending:
             uow.sources.put(name, fresh)
 
     def _choose(self, datasets: Iterable[str], jobs: Iterable[str]) -> None:
-        """Find again what is current and latest."""
+        """Choose current and latest rows again."""
         for dataset_id in datasets:
             dataset_rules.choose_current(self._uow, dataset_id)
         for job_id in jobs:

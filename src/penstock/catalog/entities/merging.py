@@ -1,7 +1,7 @@
-"""Making one dataset of two, once a second name turns out to have a history of its own.
+"""Merging of two datasets when a second name already has a history.
 
-An event says that its dataset is also known by a name that other events have used already. Both are
-one dataset then, with the runs, versions, edges and words of both, as if the second name had come
+An event states that its dataset has a second name that other events have used. Both become one
+dataset with the runs, versions, edges and search words of both, as if the second name had come
 first. See docs/adr/0029-second-names-merge-datasets.md.
 """
 
@@ -37,9 +37,10 @@ SYMLINKS = "symlinks"
 
 
 def merge_second_names(uow: UnitOfWork, event: Event) -> None:
-    """Take in the datasets that an event names as second names of its own.
+    """Merge the datasets that an event names as second names of its dataset.
 
-    Raises NeedsOwnTransaction where other writes share the transaction: many rows change unseen.
+    Raises NeedsOwnTransaction if other commands share the transaction: many rows change without the
+    caches.
     """
     mentions = (*event.inputs, *event.outputs)
     if event.dataset is not None:
@@ -57,7 +58,7 @@ def _merge_name(uow: UnitOfWork, mention: Mention, alias: Alias, at: Micros) -> 
         return
     kept = {found for (found,) in uow.tx.fetch("kept_datasets_among", ids=[own_id, other.id])}
     if {own_id, other.id} <= kept:
-        return  # both have lots: which data a lot of either has is not for an event to say
+        return  # both have lots: an event cannot decide which data of a lot is right
     uow.require_own_transaction()
     own = uow.datasets.get(own_id)
     if other.id in kept:
@@ -90,7 +91,7 @@ def _add_name(uow: UnitOfWork, alias_id: str, name: DatasetName, of: str, name_t
 
 
 class _Merge:
-    """One merge: `new` takes in `old`, whose name leads to it from then on."""
+    """One merge: `new` takes over `old`, whose name becomes an alias."""
 
     def __init__(
         self, uow: UnitOfWork, *, old: DatasetRow, new: DatasetRow, name_type: str
@@ -103,7 +104,7 @@ class _Merge:
         self._sides = {"old": old.id, "new": new.id}
 
     def run(self) -> None:
-        """Move everything, in the open transaction; the rows in memory are loaded again."""
+        """Move everything in the open transaction; load the cached rows again."""
         have_versions = all(map(self._is_published, self._sides.values()))
         self._move()
         self._uow.start_over()
@@ -116,7 +117,7 @@ class _Merge:
         )
 
     def _inherit_in_order(self) -> None:
-        """Let the versions of both datasets inherit in the order in which they were published."""
+        """Let the versions of both datasets inherit in the order of their publication."""
         uow, dataset_id = self._uow, self._new.id
         [first] = self._tx.rows(
             VersionRow, "oldest_published_versions", dataset_id=dataset_id, most=1
@@ -127,7 +128,7 @@ class _Merge:
         pass_on(uow, first, until=place_of(last))
 
     def _move(self) -> None:
-        # A batch counts by how rows were before: both are looked up.
+        # The flush compares with the former rows: load both first.
         for dataset_id in self._sides.values():
             self._uow.datasets.get(dataset_id)
         self._merge_runs()
@@ -161,7 +162,7 @@ class _Merge:
             self._tx.execute(statement, id=self._old.id)
 
     def _merge_implied(self) -> str | None:
-        """Two versions that only readers implied are one; its id is returned."""
+        """Merge two implied versions; return the id of the one that stays."""
         old_id, new_id = self._old.implied_version_id, self._new.implied_version_id
         if old_id is None or new_id is None:
             return new_id or old_id
@@ -175,7 +176,7 @@ class _Merge:
         self._tx.execute("forget_version", id=version_id)
 
     def _merge_runs(self) -> None:
-        """A run has one version of a dataset, and reads one of it."""
+        """Merge the rows of runs that read or wrote both datasets."""
         uow = self._uow
         for (run_id,) in self._tx.fetch("runs_that_read_both", **self._sides):
             self._merge_side(run_id, Role.INPUT)
@@ -210,7 +211,7 @@ class _Merge:
                 self._rename_in_shape(version)
 
     def _rename_in_shape(self, version: JobVersionRow) -> None:
-        """A shape of a job names the dataset by its one name; two that are alike now are one."""
+        """Replace the second name in job versions; merge versions that become equal."""
         uow = self._uow
         sides = [self._renamed(version.inputs), self._renamed(version.outputs)]
         if sides == [version_names(version.inputs), version_names(version.outputs)]:
@@ -272,7 +273,7 @@ class _Merge:
         uow.datasets.put(old.id, None)
 
     def _described(self, dataset: DatasetRow) -> DatasetRow:
-        """The dataset with what was said of either, and the later of two that contradict."""
+        """Return the dataset with the descriptions of both; the later of two contradictions wins."""
         old, new = self._old, self._new
         if (old.description_stamp, old.description or "") > (
             new.description_stamp,
@@ -314,7 +315,7 @@ def _tag_marks(dataset: DatasetRow) -> Iterator[known_facets.TagMark]:
 
 
 def _merged_facets(facets: str, stamps: str, others: str, stamps_of_others: str) -> tuple[str, str]:
-    """Two sets as one: of a facet that both have, the one with the greater stamp."""
+    """Merge two sets of facets; the greater stamp wins."""
     by = read_stamps(stamps_of_others)
     for name, facet in read_facets(others).items():
         merged = merge(facets, stamps, {name: facet}, by.get(name, 0))
@@ -324,7 +325,7 @@ def _merged_facets(facets: str, stamps: str, others: str, stamps_of_others: str)
 
 
 def _merged_version(new: VersionRow, old: VersionRow) -> VersionRow:
-    """The one version of a run that wrote both datasets."""
+    """Merge the versions of a run that wrote both datasets."""
     facets, stamps = _merged_facets(new.facets, new.stamps, old.facets, old.stamps)
     before, after = read_stamps(new.stamps), read_stamps(stamps)
     won = {name for name, stamp in after.items() if before.get(name) != stamp}
@@ -349,7 +350,7 @@ def _merged_version(new: VersionRow, old: VersionRow) -> VersionRow:
 
 
 def _merged_shape(uow: UnitOfWork, new: JobVersionRow, old: JobVersionRow) -> JobVersionRow:
-    """One shape for two that name the same datasets."""
+    """Merge two job versions with the same datasets."""
     runs = [uow.runs.get(run_id) for run_id in (new.latest_run_id, old.latest_run_id) if run_id]
     latest = max((r for r in runs if r), key=lambda r: (r.created_at, r.id), default=None)
     declared = [at for at in (new.declared_at, old.declared_at) if at is not None]

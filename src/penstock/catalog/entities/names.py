@@ -1,4 +1,4 @@
-"""Where datasets belong and what else they are called: namespaces, sources, tags, second names."""
+"""Names of datasets: namespaces, sources, tags and second names."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -17,13 +17,13 @@ from penstock.clock import Micros
 
 
 def home(uow: UnitOfWork, mention: Mention) -> str:
-    """The namespace of the dataset that goes by a name."""
+    """Return the namespace of the dataset with this name."""
     dataset = uow.datasets.get(uow.dataset_id(mention.id))
     return dataset.namespace if dataset is not None else mention.namespace
 
 
 def ensure_namespace(uow: UnitOfWork, name: str, at: Micros) -> None:
-    """An event brings its namespace along, and back if it was deleted before."""
+    """Return the namespace of an event; create it, or restore it if it was deleted."""
     row = uow.namespaces.get(name)
     if row is None:
         uow.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
@@ -36,7 +36,7 @@ def ensure_namespace(uow: UnitOfWork, name: str, at: Micros) -> None:
 
 
 def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Micros) -> DatasetRow:
-    """A dataset without any version yet."""
+    """Return a dataset without versions."""
     return DatasetRow(
         id=dataset_id,
         namespace=namespace,
@@ -68,8 +68,8 @@ def name_elsewhere(
 ) -> DatasetRow:
     """Create a dataset in a namespace that the caller may not write.
 
-    A namespace and a source that exist stay as they are. A dataset in a deleted namespace is
-    deleted with it.
+    An existing namespace or source does not change. A dataset in a deleted namespace is deleted
+    with it.
     """
     row = uow.namespaces.get(namespace)
     if row is None:
@@ -84,14 +84,14 @@ def name_elsewhere(
 
 
 def show_namespace(uow: UnitOfWork, name: str) -> None:
-    """Something in a namespace was stated or restored by hand: it is shown, and so is that."""
+    """Show a namespace again because something in it was declared or restored."""
     row = uow.namespaces.get(name)
     if row is not None and row.hidden:
         uow.namespaces.put(name, replace(row, hidden=0))
 
 
 def ensure_source(uow: UnitOfWork, stated: DataSource | None, namespace: str, at: Micros) -> str:
-    """The source an event states, else the namespace itself, which OpenLineage derives from it."""
+    """Return the declared source, or the namespace itself, from which OpenLineage derives it."""
     name = (stated.name if stated else None) or namespace
     row = uow.sources.get(name)
     if row is None:
@@ -108,7 +108,7 @@ def ensure_source(uow: UnitOfWork, stated: DataSource | None, namespace: str, at
 def tag_dataset(
     uow: UnitOfWork, dataset: DatasetRow, marks: list[known_facets.TagMark]
 ) -> DatasetRow:
-    """Add tags to a dataset and its fields; tags that are new are made."""
+    """Add tags to a dataset and its fields; create new tags."""
     tags: list[str] = msgspec.json.decode(dataset.tags)
     field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
     carried = {*tags, *chain.from_iterable(field_tags.values())}
@@ -125,7 +125,7 @@ def tag_dataset(
 
 
 def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow:
-    """Take a tag off a dataset or one of its fields."""
+    """Remove a tag from a dataset or from one of its fields."""
     if mark.field is None:
         tags = [tag for tag in msgspec.json.decode(dataset.tags) if tag != mark.name]
         return replace(dataset, tags=msgspec.json.encode(tags).decode())
@@ -139,7 +139,7 @@ def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow
 def add_aliases(
     uow: UnitOfWork, dataset_id: str, names: list[known_facets.Alias], at: Micros
 ) -> None:
-    """Let a dataset be found by other names; a name that has a dataset of its own keeps it."""
+    """Add second names; a name that has a dataset of its own keeps it."""
     for name in names:
         alias_id = ids.dataset_id(name.namespace, name.name)
         taken = uow.datasets.get(alias_id) is not None or uow.aliases.get(alias_id) is not None
@@ -150,7 +150,7 @@ def add_aliases(
 
 
 def names_told(facets: Iterable[str]) -> dict[str, DatasetName]:
-    """The names of all datasets that the column lineage in these sets speaks of, by id."""
+    """Return the names of all datasets in these sets of column lineage, by id."""
     found = {}
     for text in facets:
         for stated in column_inputs(read_facets(text)) or ():

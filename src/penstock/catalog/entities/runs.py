@@ -1,4 +1,4 @@
-"""How a run moves through its states, and what it reads and writes on the way."""
+"""Rules for runs: their states, inputs and outputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -40,10 +40,10 @@ from penstock.states import RunState
 
 
 def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
-    """Fold a report of a state into a run, whenever it comes.
+    """Apply a reported state to a run, in any order of reports.
 
-    A run never moves back and never leaves a terminal state. It began at the earliest report
-    and ended at the earliest report of its end.
+    A run never moves back and never leaves a terminal state. It began at the earliest report and
+    ended at the earliest report of its end.
     """
     started_at = at if run.started_at is None else min(run.started_at, at)
     if state == RunState.RUNNING:
@@ -59,7 +59,7 @@ def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
 def read_dataset(
     uow: UnitOfWork, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
 ) -> str | None:
-    """Pin what a run reads, once; what is pinned never changes. The version, if there is one."""
+    """Pin the version that a run reads, once; return it, or None if there is none."""
     row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
     if row is None:
         dataset = uow.datasets.get(dataset_id)
@@ -80,9 +80,9 @@ def read_dataset(
 
 
 def repin_input(uow: UnitOfWork, run: RunRow, dataset_id: str) -> None:
-    """What was published before a run began is what it reads, though it is told of only later.
+    """Repin an input to the version that was published before the run began.
 
-    Some clients tell of many runs at once, of all first that they began: dbt's does.
+    Some clients, such as dbt's, first report the starts of many runs at once.
     """
     row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
     dataset = uow.datasets.get(dataset_id)
@@ -108,10 +108,10 @@ def write_dataset(
     *,
     unconfirmed: bool = False,
 ) -> tuple[DatasetRow, VersionRow]:
-    """The version that a run makes of a dataset: one for a run, made when it is first named.
+    """Return the version that a run writes of a dataset; create it on its first mention.
 
-    An unconfirmed version is only reported: the caller may not write the dataset. The first caller
-    who may confirms it.
+    An unconfirmed version is only reported: the caller may not write the dataset. The first
+    authorized caller confirms it.
     """
     row = uow.io_of(run.id).get((Role.OUTPUT, dataset.id))
     if row is not None:
@@ -138,7 +138,7 @@ def write_dataset(
 def report_output(
     uow: UnitOfWork, run_id: str, dataset_id: str, facets: Facets, stamp: Stamp
 ) -> None:
-    """Keep what an event says of this run's writing of a dataset."""
+    """Store an event's report on an output of its run."""
     row = uow.io_of(run_id).get((Role.OUTPUT, dataset_id))
     if row is not None:
         _report(uow, row, facets, stamp)
@@ -151,7 +151,7 @@ def _report(uow: UnitOfWork, row: RunDatasetRow, facets: Facets, stamp: Stamp) -
 
 
 def publish_outputs(uow: UnitOfWork, run: RunRow, job: JobRow) -> None:
-    """What a completed run wrote becomes current at its end; what a stream writes, at once."""
+    """Publish what a run wrote: at its completion, or at once for a stream."""
     streams = job.type == jobs.STREAM
     if not streams and run.state != RunState.COMPLETED:
         return
@@ -164,7 +164,7 @@ def publish_outputs(uow: UnitOfWork, run: RunRow, job: JobRow) -> None:
 
 
 def settle(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
-    """Bring versions, the job's version and its edges in line with where the run stands now."""
+    """Update versions, the job version and its edges after a change of the run."""
     job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
     publish_outputs(uow, run, job)
@@ -176,7 +176,7 @@ def settle(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
 
 
 def nominal(run: RunRow, won: Facets) -> RunRow:
-    """Take over the interval that a run is meant for."""
+    """Set the nominal interval of a run."""
     if "nominalTime" not in won:
         return run
     start, end = known_facets.nominal_times(won) or (None, None)
@@ -184,12 +184,12 @@ def nominal(run: RunRow, won: Facets) -> RunRow:
 
 
 _LAST_STAMP = 1 << 62
-# Whatever else somebody sends in such a facet, what is looked up can be looked up.
+# Clients may send other fields in such a facet; the indexed ones must be valid.
 _LotText = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00]*$")]
 
 
 class NewRun(Struct, frozen=True, gc=False):
-    """A run to begin: its lot, which try it is, and the version of each input."""
+    """A run to begin: its lot, its attempt, and the version of each input."""
 
     id: str
     lot: str
@@ -198,28 +198,28 @@ class NewRun(Struct, frozen=True, gc=False):
 
 
 class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """The lots that a run works on; whoever reports events may send a facet of this name."""
+    """The lots that a run works on; clients may send a facet of this name."""
 
     lot: _LotText
-    attempt: int | None = None  # which try it is; 0 if it was kept out, None if we did not say it
-    lots: tuple[_LotText, ...] = ()  # where there are several
-    of_all: bool = False  # whatever dataset the run reads or writes, it is these lots of it
-    reported: bool = False  # its events took the locks; nobody was given a claim
-    lost: tuple[_LotText, ...] = ()  # of several, those that were taken from it as it went on
+    attempt: int | None = None  # the attempt; 0 if it was refused, None if not ours
+    lots: tuple[_LotText, ...] = ()  # if there are several
+    of_all: bool = False  # the lots of every dataset that the run reads or writes
+    reported: bool = False  # its events took the locks; it has no claim
+    lost: tuple[_LotText, ...] = ()  # lots of several that it lost while it ran
 
     @property
     def all_lots(self) -> tuple[str, ...]:
-        """Every lot it names."""
+        """All lots that the facet names."""
         return self.lots or (self.lot,)
 
 
-# Made here, not at the first use: two threads that use a type first at once would crash msgspec.
+# Create decoders here, not at first use: msgspec crashes if two threads first use a type at once.
 _decode_lot = msgspec.json.Decoder(LotFacet).decode
 _decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def lot_facet(facets: str) -> LotFacet | None:
-    """What the facets of a run, as they are stored, say of its lots; None if that is no sense."""
+    """Return the lots in the stored facets of a run, or None if the facet is invalid."""
     if f'"{LOT_FACET}"' not in facets:
         return None
     facet = _decode_facets(facets).get(LOT_FACET)
@@ -230,19 +230,19 @@ def lot_facet(facets: str) -> LotFacet | None:
 
 
 def lot_of(run: RunRow) -> str | None:
-    """The lot that a run was begun for."""
+    """Return the lot that a run was begun for."""
     facet = lot_facet(run.facets)
     return facet.lot if facet is not None else None
 
 
 def lot_facets(lot: str, attempt: int | None = None) -> str:
-    """The facets, as they are stored, of what belongs to a lot."""
+    """Return the stored facets of a run that belongs to a lot."""
     facet = msgspec.json.encode(LotFacet(lot, attempt)).decode()
     return f'{{"{LOT_FACET}":{facet}}}'
 
 
 def put_lot_facet(uow: UnitOfWork, run: RunRow, facet: LotFacet) -> None:
-    """Write into a run which lots it works on; no event says it better."""
+    """Store the lots of a run; no event overrides them."""
     stamps = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
     stamps.setdefault("run", {})[LOT_FACET] = _LAST_STAMP
     facets = {**read_facets(run.facets), LOT_FACET: msgspec.Raw(msgspec.json.encode(facet))}
@@ -251,7 +251,7 @@ def put_lot_facet(uow: UnitOfWork, run: RunRow, facet: LotFacet) -> None:
 
 
 def lose_lot(uow: UnitOfWork, run_id: str, lot: str) -> None:
-    """A run that goes on with others has lost a lot for good, whatever its events say."""
+    """Mark a lot as lost for a run that continues with its other lots."""
     run = uow.runs.get(run_id)
     facet = lot_facet(run.facets) if run is not None else None
     if run is not None and facet is not None and run.ended_at is None:
@@ -265,9 +265,9 @@ def begin_runs(
     runs: Sequence[NewRun],
     now: Micros,
 ) -> None:
-    """Write runs in state RUNNING, with their inputs pinned; each a microsecond after the other.
+    """Write runs in state RUNNING with pinned inputs, each a microsecond after the other.
 
-    `shape` is what the job reads and writes, lot by lot.
+    `shape` lists what the job reads and writes lot by lot.
     """
     job, version = job_versions.put_job_version(uow, job, *shape, job.location, now)
     stamps = f'{{"run":{{"{LOT_FACET}":{event_stamp(now, "START")}}},"job":{{}}}}'
@@ -305,7 +305,7 @@ def begin_runs(
 def complete_runs(
     uow: UnitOfWork, job: JobRow, run_ids: Sequence[str], outputs: Sequence[str], now: Micros
 ) -> list[dict[str, str]]:
-    """End runs well; what each wrote, a version of every output, is returned by dataset."""
+    """Complete runs; return the version of every output, by dataset."""
     written: list[dict[str, str]] = [{} for _ in run_ids]
     datasets = [row for row in map(uow.datasets.get, outputs) if row is not None]
     now = after(now, job.version_at, *(row.published_at for row in datasets))
@@ -323,7 +323,7 @@ def complete_runs(
 
 
 def _settle_version(uow: UnitOfWork, job_id: str, run_id: str, at: Micros) -> None:
-    """The shape of a run that has ended is its job's, unless a later one is."""
+    """Give a job the version of a run that ended, unless a later run has ended."""
     job, run = uow.jobs.get(job_id), uow.runs.get(run_id)
     version_id = run.job_version_id if run is not None else None
     version = uow.job_versions.get(version_id) if version_id is not None else None
@@ -337,7 +337,7 @@ def _settle_version(uow: UnitOfWork, job_id: str, run_id: str, at: Micros) -> No
 def stop_runs(
     uow: UnitOfWork, job: JobRow, run_ids: Sequence[str], state: RunState, why: str, now: Micros
 ) -> None:
-    """End runs that made nothing: FAILED or ABORTED; those that have ended stay as they are."""
+    """End runs without outputs as FAILED or ABORTED; ended runs do not change."""
     for number, run_id in enumerate(run_ids):
         if state == RunState.FAILED and why:
             _put_cause(uow, run_id, why, now + number)
@@ -346,7 +346,7 @@ def stop_runs(
 
 
 def _put_cause(uow: UnitOfWork, run_id: str, why: str, at: Micros) -> None:
-    """Write into a run why it failed, unless its events say why."""
+    """Store the cause of a failed run, unless its events report one."""
     run = uow.runs.get(run_id)
     if run is None or run.ended_at is not None or cause_of(read_facets(run.facets)):
         return
@@ -376,7 +376,7 @@ def _end(
         return
     ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
     uow.runs.put(run_id, ended)
-    if run.job_version_id is None:  # events began it: what it reads and writes they told
+    if run.job_version_id is None:  # events began it and report its inputs and outputs
         job_versions.settle_version(uow, ended, run)
     for (role, dataset), row in io.items() if state == RunState.COMPLETED else ():
         if role == Role.OUTPUT and dataset not in written:
@@ -386,7 +386,7 @@ def _end(
 
 
 def _follow(uow: UnitOfWork, job_id: str, run_ids: Sequence[str], at: Micros) -> None:
-    """Keep the state of the job's newest run, and the edges of what is current or going on."""
+    """Update the state of the job's newest run, and its edges."""
     job = uow.jobs.get(job_id)
     assert job is not None, "a run always has its job"
     latest = uow.runs.get(job.latest_run_id) if job.latest_run_id in run_ids else None
@@ -400,9 +400,9 @@ def _follow(uow: UnitOfWork, job_id: str, run_ids: Sequence[str], at: Micros) ->
 def _publish(
     uow: UnitOfWork, dataset: DatasetRow, run_ids: Sequence[str], now: Micros
 ) -> list[str]:
-    """One published version for each run; the last of them is current.
+    """Publish one version for each run; the last one is current.
 
-    A run that has reported events made its version already.
+    A run that sent events has its version already.
     """
     shown = dataset_rules.shown_version(uow, dataset)
     schema = dataset_rules.schema_of(shown)

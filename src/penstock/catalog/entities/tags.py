@@ -1,4 +1,4 @@
-"""Tags: made when something first carries them, and known by the namespaces that use them."""
+"""Tags: created on first use, and listed by the namespaces that use them."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 
 
 def use_tags(uow: UnitOfWork, namespace: str, names: Iterable[str]) -> None:
-    """Make tags that are new, and note that something in a namespace carries them."""
+    """Create new tags, and record their use in a namespace."""
     for name in names:
         if uow.tags.get(name) is None:
             uow.tags.put(name, TagRow(name, None))

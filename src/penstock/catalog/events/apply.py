@@ -1,7 +1,7 @@
-"""What a received OpenLineage event changes.
+"""Changes that a received OpenLineage event makes.
 
-Events of a run may come late, twice or in any order; the rows end up the same. See
-docs/adr/0003-events-converge.md for the rules that make it so.
+Events of a run may arrive late, twice or in any order; the rows end up the same. See
+docs/adr/0003-events-converge.md for the rules.
 """
 
 from typing import Final
@@ -50,7 +50,7 @@ _STATES: Final = {
     "ABORT": RunState.ABORTED,
 }
 _NO_STAMPS: Final = "{}"
-# Facets that say something of a dataset as a whole, or of its place: only its owner's count.
+# Facets about a dataset as a whole or its location: only the owner's count.
 _OF_THE_OWNER: Final = frozenset(
     {known_facets.LIFECYCLE, "dataSource", "documentation", "ownership", "symlinks", "tags"}
 )
@@ -64,16 +64,16 @@ def receive(
     by_lot: bool = False,
     scope: WriteScope | None = None,
 ) -> None:
-    """Keep an event and fold it in; what a run reads lot by lot was pinned with its lots.
+    """Store an event and apply it. Lots pinned the inputs that a run reads lot by lot.
 
-    `scope` is what a key for one namespace may write; other keys have none.
+    `scope` limits what a key for one namespace may write; other keys have no scope.
     """
     keep(uow, event, now)
     fold(uow, event, by_lot=by_lot, scope=scope)
 
 
 def with_known_job(uow: UnitOfWork, event: Event) -> Event:
-    """The event, about the child job where it calls one `PARENT.CHILD`, as Marquez does."""
+    """Return the event with the child job that Marquez's name `PARENT.CHILD` means."""
     if event.kind == DATASET:
         return event
     child = known_child(uow, event.job_namespace, event.job_name)
@@ -83,7 +83,7 @@ def with_known_job(uow: UnitOfWork, event: Event) -> Event:
 
 
 def keep(uow: UnitOfWork, event: Event, now: Micros) -> None:
-    """Put an event into the list of those received."""
+    """Append an event to the log of received events."""
     row = EventRow(
         event.at,
         now,
@@ -99,7 +99,7 @@ def keep(uow: UnitOfWork, event: Event, now: Micros) -> None:
 def fold(
     uow: UnitOfWork, event: Event, *, by_lot: bool = False, scope: WriteScope | None = None
 ) -> None:
-    """Let an event change what is known."""
+    """Apply an event to the catalog."""
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"
         declare_dataset(uow, event.dataset, event.at)
@@ -163,10 +163,10 @@ def _job_of(uow: UnitOfWork, event: Event) -> JobRow:
 
 
 def _names_its_job(uow: UnitOfWork, run: RunRow, event: Event) -> bool:
-    """Whether an event names the job that a run belongs to better than the events before it.
+    """Return whether an event names the job of a run better than earlier events.
 
-    Spark starts a run under the name "unknown". The last name counts, whatever order events come
-    in. A run that holds lots was claimed for its job, and stays with it.
+    Spark starts a run under the name "unknown". The last name counts, in any order of arrival. A
+    run that holds lots belongs to the claimed job.
     """
     lots = lot_facet(run.facets)
     if lots is not None and lots.attempt is not None:
@@ -212,9 +212,9 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
 
 
 def _parent_of(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> ParentRun | None:
-    """The parent that an event names; it exists from then on.
+    """Return the parent run that an event names; create it if it does not exist.
 
-    Of a job elsewhere that exists, a key for one namespace changes nothing else.
+    A key for one namespace changes nothing else of an existing job elsewhere.
     """
     parent = known_facets.parent(event.run_facets) if event.run_facets else None
     if parent is None or parent.run_id == event.run_id:
@@ -267,14 +267,14 @@ def _receive_input(
 
 
 def _ensure_elsewhere(uow: UnitOfWork, dataset_id: str, mention: Mention, at: Micros) -> DatasetRow:
-    """The dataset of another namespace that an event names; one that exists is not changed."""
+    """Return a dataset of another namespace; create it if it does not exist."""
     return uow.datasets.get(dataset_id) or dataset_names.name_elsewhere(
         uow, dataset_id, mention.namespace, mention.name, at
     )
 
 
 def _seen_from(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRow:
-    """A dataset is as old as its first mention, and so are its namespace and its source."""
+    """Date a dataset, its namespace and its source back to their first mention."""
     if at >= dataset.created_at:
         return dataset
     dataset_names.ensure_namespace(uow, dataset.namespace, at)
@@ -286,14 +286,14 @@ def _seen_from(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRow:
 
 
 def _only_read(dataset: DatasetRow) -> bool:
-    """Whether nobody has written or declared the dataset: reading it is no update."""
+    """Return whether the dataset was never written or declared; a read is no update."""
     return dataset.implied_version_id is not None and dataset.version_count == 1
 
 
 def _observe(
     uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
 ) -> DatasetRow:
-    """Take what a reader reports of a dataset that nobody has written or declared then."""
+    """Apply facets that a reader reports of a dataset without a writer."""
     dataset = _keep_sighting(uow, dataset, facets, stamp)
     if facets:
         dataset = datasets.describe_dataset(uow, dataset, facets, NO_FACETS, stamp, at)
@@ -304,7 +304,7 @@ def _observe(
 
 
 def _keep_sighting(uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
-    """Keep a reader's facets; they are shown where no writer has reported a schema."""
+    """Store a reader's facets; they are shown while no writer reports a schema."""
     sighting = uow.sightings.get(dataset.id)
     stamps = sighting.stamps if sighting is not None else _NO_STAMPS
     merged = merge(dataset.observed, stamps, facets, stamp)
@@ -355,9 +355,9 @@ def _receive_output(
 def _report_elsewhere(
     uow: UnitOfWork, run: RunRow, mention: Mention, run_order: int, at: Micros, right: Right
 ) -> None:
-    """Record the version that a run reports of a dataset which its key may not describe.
+    """Record the version that a run reports of a dataset that its key may not describe.
 
-    Only a job that is wired to make lots of the dataset makes versions that can become current.
+    Only a job wired to write lots of the dataset makes versions that can become current.
     """
     dataset_id = uow.dataset_id(mention.id)
     dataset = _ensure_elsewhere(uow, dataset_id, mention, at)
@@ -373,7 +373,7 @@ def _report_elsewhere(
 
 
 def declare_dataset(uow: UnitOfWork, mention: Mention, at: Micros) -> str:
-    """A dataset stated without a run: a changed schema makes a version that no run owns."""
+    """Declare a dataset without a run; a changed schema makes a version."""
     dataset_id = uow.dataset_id(mention.id)
     dataset = uow.datasets.get(dataset_id)
     if dataset is None:
@@ -393,9 +393,9 @@ def declare_dataset(uow: UnitOfWork, mention: Mention, at: Micros) -> str:
 
 
 def _keep_declared(uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
-    """What is stated without a run holds for the dataset, whoever made the version it shows.
+    """Store declared facets on the dataset, whichever version it shows.
 
-    Only what happened to it as a whole belongs to the version that this makes.
+    Only lifecycle changes belong to the version that the declaration makes.
     """
     lasting = {name: facet for name, facet in facets.items() if name != known_facets.LIFECYCLE}
     merged = merge(dataset.declared, dataset.declared_stamps, lasting, stamp)
@@ -411,9 +411,9 @@ def _keep_declared(uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: 
 def _declared_version(
     uow: UnitOfWork, dataset: DatasetRow, mention: Mention, at: Micros
 ) -> VersionRow | None:
-    """The version that a declaration makes or describes; None where it tells nothing new.
+    """Return the version that a declaration makes or describes, or None if it adds nothing.
 
-    One that comes late is held against the version that was current at its time.
+    A late declaration is compared with the version that was current at its time.
     """
     before = datasets.shown_version(uow, dataset)
     if dataset.published_at is not None and at < dataset.published_at:
@@ -433,10 +433,10 @@ def _declared_version(
 
 
 def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
-    """Whether a declaration counts though it changes no field.
+    """Return whether a declaration counts although it changes no field.
 
-    It does when it tells of the dataset as a whole, is the first word on one that only its readers
-    knew, or on one that had been dropped: that is there again, from then on.
+    It counts if it reports a lifecycle change, or is the first declaration of a dataset known only
+    to readers or dropped before.
     """
     if known_facets.LIFECYCLE in mention.facets:
         return True
@@ -446,7 +446,7 @@ def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
 
 
 def _receive_job(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> None:
-    """A job stated without a run: its shape is current from the moment it is stated for."""
+    """Declare a job without a run; its version is current from the declared time."""
     job = _job_of(uow, event)
     stamp = event_stamp(event.at, "")
     merged = merge(job.facets, job.stamps, event.job_facets, stamp)
@@ -476,7 +476,7 @@ def _declared_names(
 
 
 def _name_in_job(uow: UnitOfWork, mention: Mention, at: Micros) -> str:
-    """A dataset of another namespace that a job is stated to read or write."""
+    """Return a dataset of another namespace that a declared job reads or writes."""
     dataset_id = uow.dataset_id(mention.id)
     dataset = _ensure_elsewhere(uow, dataset_id, mention, at)
     if not dataset.version_count:

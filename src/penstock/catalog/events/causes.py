@@ -1,7 +1,7 @@
-"""Why a run failed, in the words of those who reported it.
+"""The cause of a failed run, as its producer reported it.
 
-Producers report it in different facets: OpenLineage's `errorMessage`, Spark's `spark.exception`,
-dbt's `test`, and the results of checks of what a run has read.
+Producers use different facets: OpenLineage's `errorMessage`, Spark's `spark.exception`, dbt's
+`test`, and results of checks on inputs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,14 +55,14 @@ class _Assertions(Struct):
     assertions: list[_Assertion]
 
 
-# Made here, not at the first use: two threads that use a type first at once would crash msgspec.
+# Create decoders here, not at first use: msgspec crashes if two threads first use a type at once.
 _decode_error = msgspec.json.Decoder(_Error)
 _decode_tests = msgspec.json.Decoder(_Tests)
 _decode_assertions = msgspec.json.Decoder(_Assertions)
 
 
 def cause_of(run_facets: Facets, checks: Iterable[Facets] = ()) -> str | None:
-    """Why a run failed, by its own facets or those of the datasets that it checked."""
+    """Return the cause of a failure from the facets of a run or of the datasets that it checked."""
     for name in (ERROR, "spark.exception"):
         error = _read(run_facets, name, _decode_error)
         if error is not None and (message := _message(error)):
@@ -75,13 +75,13 @@ def cause_of(run_facets: Facets, checks: Iterable[Facets] = ()) -> str | None:
 
 
 def error_facet(message: str) -> Raw:
-    """The facet that tells why a run of ours failed."""
+    """Return the facet with the cause of a failed run of ours."""
     facet = {"_schemaURL": _SCHEMA, "message": message, "programmingLanguage": "unknown"}
     return Raw(msgspec.json.encode(facet))
 
 
 def _message(error: _Error) -> str:
-    """Its message, or the first line of its stack trace, which an exception without one has."""
+    """Return the message, or the first line of the stack trace."""
     lines = (error.message or "").strip() or (error.stack_trace or "").strip().partition("\n")[0]
     return lines.strip()
 
@@ -126,7 +126,7 @@ def _cut(text: str) -> str:
 
 
 def _read(facets: Facets, name: str, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """A facet; one that does not have the shape its name promises means nothing."""
+    """Decode a facet; return None if it does not have the expected shape."""
     raw: Any = facets.get(name)
     if raw is None:
         return None

@@ -1,6 +1,6 @@
-"""The name that Marquez gives a child job: `PARENT.CHILD`, where a client reports `CHILD`.
+"""Names of child jobs: Marquez stores `PARENT.CHILD` where a client reports `CHILD`.
 
-A job with the longer name goes first. Only where there is none does the name mean the child.
+A job with the longer name takes precedence. Otherwise the name means the child.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.db import Transaction
 from penstock.ids import job_id
 
-DOTS_MAX = 32  # how many dots of a name are tried; a name has few
+DOTS_MAX = 32  # dots of a name to try; names have few
 
 
 class ChildJob(Struct, frozen=True):
@@ -27,12 +27,12 @@ class ChildJob(Struct, frozen=True):
     grandparent: str | None
 
     def is_called(self, name: str) -> bool:
-        """Whether Marquez calls it by this name."""
+        """Return whether Marquez calls the job by this name."""
         return _is_called(name, self.name, self.parent, self.grandparent)
 
 
 def child_names(name: str) -> Iterator[str]:
-    """The names that a child may have whose parent's name is in front, the longest first."""
+    """Return the possible names of a child, longest first."""
     _, *parts = name.split(".", DOTS_MAX)
     for first in range(len(parts)):
         child = ".".join(parts[first:])
@@ -41,7 +41,7 @@ def child_names(name: str) -> Iterator[str]:
 
 
 def find_children(tx: Transaction, names: Iterable[tuple[str, str]]) -> dict[str, ChildJob]:
-    """The jobs, by id, that any of these names may mean as a child's."""
+    """Return the jobs, by id, that these names may mean as children."""
     ids = {job_id(namespace, child) for namespace, name in names for child in child_names(name)}
     if not ids:
         return {}
@@ -49,7 +49,7 @@ def find_children(tx: Transaction, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def child_of(children: dict[str, ChildJob], namespace: str, name: str) -> ChildJob | None:
-    """The job among these that Marquez calls by this name."""
+    """Return the job among these that Marquez calls by this name."""
     for child in child_names(name):
         found = children.get(job_id(namespace, child))
         if found is not None and found.is_called(name):
@@ -58,14 +58,14 @@ def child_of(children: dict[str, ChildJob], namespace: str, name: str) -> ChildJ
 
 
 def find_child(tx: Transaction, namespace: str, name: str) -> ChildJob | None:
-    """The job that Marquez calls by this name, if no job has it for its own."""
+    """Return the job that Marquez calls by this name, unless a job has the name itself."""
     if "." not in name or tx.fetch_one("read_job_by_id", id=job_id(namespace, name)) is not None:
         return None
     return child_of(find_children(tx, [(namespace, name)]), namespace, name)
 
 
 def known_child(uow: UnitOfWork, namespace: str, name: str) -> JobRow | None:
-    """The same for a write: it asks the database only about a name that no job has."""
+    """Return the child job for a write; query the database only if no job has the name."""
     if "." not in name or uow.jobs.get(job_id(namespace, name)) is not None:
         return None
     candidates = [job_id(namespace, child) for child in child_names(name)]

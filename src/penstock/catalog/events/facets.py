@@ -1,7 +1,7 @@
-"""How facets of many events become one set, whatever order the events come in.
+"""Merging of facets from many events, independent of the order of arrival.
 
-Each facet keeps the stamp of the event that set it, and the greater stamp wins. Stamps are
-a total order on events, so any arrival order and any repetition ends in the same set.
+Each facet keeps the stamp of the event that set it, and the greater stamp wins. Stamps are a total
+order on events, so any order and any repetition end in the same set.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from penstock.clock import Micros
 Facets = Mapping[str, Raw]
 Stamp = int
 
-REMEMBERED_MAX: Final = 8192  # characters: thousands of longer texts would fill the memory
+REMEMBERED_MAX: Final = 8192  # characters; caching longer texts would use too much memory
 NO_FACETS: Final[dict[str, Raw]] = {}
-NONE: Final = "{}"  # a stored set, or stamps, without anything
+NONE: Final = "{}"  # an empty stored set, or empty stamps
 _NULL: Final = Raw(b"null")
 _LAST: Final = 1 << 62
 _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
@@ -42,29 +42,29 @@ _encode = msgspec.json.encode
 
 
 def event_stamp(at: Micros, event_type: str) -> Stamp:
-    """Order between runs: by event time; within one moment, later states after earlier ones."""
+    """Return the stamp between runs: by event time, then later states after earlier ones."""
     return at * 8 + _RANKS.get(event_type, 0)
 
 
 def run_stamp(at: Micros, event_type: str) -> Stamp:
-    """Order within a run: what the first terminal event says stands; later ones only fill gaps."""
+    """Return the stamp within a run: the first terminal event wins; later ones fill gaps."""
     if event_type in _TERMINAL:
         return _LAST - at
     return event_stamp(at, event_type)
 
 
 def stamped_at(stamp: Stamp) -> Micros:
-    """The time of the event that a stamp is of, whichever of the two orders it stands in."""
+    """Return the event time of a stamp of either kind."""
     return _LAST - stamp if stamp > _LAST >> 1 else stamp // 8
 
 
 def restamped(stamp: Stamp, at: Micros) -> Stamp:
-    """A stamp as it would be for another time of its event."""
+    """Return a stamp with another event time."""
     return _LAST - at if stamp > _LAST >> 1 else at * 8 + stamp % 8
 
 
 def read_facets(text: str) -> Facets:
-    """A stored set, with each facet still as its own text."""
+    """Decode a stored set; keep each facet as text."""
     return _remembered_facets(text) if len(text) <= REMEMBERED_MAX else _decode_facets(text)
 
 
@@ -74,27 +74,27 @@ def _remembered_facets(text: str) -> Facets:
 
 
 def write_facets(facets: Facets) -> str:
-    """A set as it is stored."""
+    """Encode a set for storage."""
     return _encode(facets).decode()
 
 
 def read_stamps(text: str) -> dict[str, int]:
-    """Stored stamps, by facet."""
+    """Decode stored stamps, by facet."""
     return _decode_stamps(text) if len(text) > 2 else {}
 
 
 def write_stamps(stamps: Mapping[str, int]) -> str:
-    """Stamps as they are stored."""
+    """Encode stamps for storage."""
     return _encode(stamps).decode()
 
 
 def mark_stated(stamps: str, *names: str) -> str:
-    """Stamps that keep versions from inheriting what was stated otherwise than by facets."""
+    """Return stamps that stop versions from inheriting facets stated by other means."""
     return write_stamps(dict.fromkeys(names, 0) | read_stamps(stamps))
 
 
 def laid_over(inherited: str | None, own: str) -> str:
-    """One stored set, or its stamps, over another: of what both have, one's own stands."""
+    """Overlay one stored set, or its stamps, on another."""
     if inherited is None:
         return own
     if len(own) == 2:
@@ -103,9 +103,9 @@ def laid_over(inherited: str | None, own: str) -> str:
 
 
 class Merged(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of a merge, and which of the new facets won their place.
+    """The result of a merge, and the new facets that won.
 
-    `facets` is the very text that was given where only stamps have moved.
+    `facets` is the unchanged input text if only stamps moved.
     """
 
     facets: str
@@ -114,13 +114,13 @@ class Merged(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_run_stamps(text: str) -> tuple[str, str]:
-    """The stored stamps of a run's own facets and of its job's, each still as its own text."""
+    """Decode the stored stamps of a run's facets and of its job's facets, as text."""
     stamps = _decode_run_stamps(text)
     return bytes(stamps.run).decode(), bytes(stamps.job).decode()
 
 
 def together(facets: str, stamps: str, others: str, stamps_of_others: str) -> str:
-    """Two stored sets as one to show: of a facet that both have, the one that was said later."""
+    """Merge two stored sets for display; the later report of a facet wins."""
     if len(others) == 2:
         return facets
     if len(facets) == 2:
@@ -134,7 +134,7 @@ def together(facets: str, stamps: str, others: str, stamps_of_others: str) -> st
 
 
 def is_deleted(facet: Raw) -> bool:
-    """Whether a facet says no more than that there is none any longer, as OpenLineage has it."""
+    """Return whether a facet only says that it was deleted."""
     if b"_deleted" not in bytes(facet):
         return False
     try:
@@ -144,7 +144,7 @@ def is_deleted(facet: Raw) -> bool:
 
 
 def shown(facets: str) -> str:
-    """A set without those that are deleted: they are kept, so that what is older stays away."""
+    """Return a set without deleted facets, which stay stored to block older ones."""
     if "_deleted" not in facets:
         return facets
     held = read_facets(facets)
@@ -152,7 +152,7 @@ def shown(facets: str) -> str:
 
 
 def others_hold(name: str, stamps: str, stamps_of_others: str, until: Micros) -> bool:
-    """Whether a facet that others have is shown, as it stood at a time, and not one's own."""
+    """Return whether a facet was shown from another report at a time."""
     said = read_stamps(stamps_of_others)[name]
     return stamped_at(said) <= until and _is_later(said, read_stamps(stamps).get(name))
 
@@ -162,7 +162,7 @@ def _is_later(stamp: Stamp, held: Stamp | None) -> bool:
 
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
-    """Fold one event's facets into a stored set; None when nothing changes."""
+    """Merge the facets of one event into a stored set; None if nothing changes."""
     if _NULL in new.values():
         new = {name: value for name, value in new.items() if value != _NULL}
     if not new:
@@ -176,7 +176,7 @@ def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     for name, value in new.items():
         before = old_stamps.get(name)
         if before is not None:
-            held = old_facets.get(name)  # None: stated otherwise than by a facet
+            held = old_facets.get(name)  # None: stated by other means than a facet
             if before > stamp or (before == stamp and held and bytes(held) >= bytes(value)):
                 continue
             told_apart = told_apart or held != value

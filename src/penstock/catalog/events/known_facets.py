@@ -1,6 +1,6 @@
-"""The facets that mean something to the catalog; all others are kept as they are.
+"""The facets that the catalog interprets; it stores all others unchanged.
 
-A facet that does not have the shape its name promises is kept too, and means nothing.
+A facet without the expected shape is stored too and has no effect.
 """
 
 from collections.abc import Collection
@@ -37,7 +37,7 @@ CHECKS: Final = (ASSERTIONS, EXPECTATIONS, METRICS)
 
 
 class ParentRun(Struct, frozen=True):
-    """The run that started this one."""
+    """The parent of a run."""
 
     run_id: str
     external_id: str | None
@@ -46,7 +46,7 @@ class ParentRun(Struct, frozen=True):
 
 
 class DatasetName(Struct, frozen=True, order=True):
-    """A dataset by its names."""
+    """The namespace and name of a dataset."""
 
     namespace: str
     name: str
@@ -61,7 +61,7 @@ class Alias(Struct, frozen=True):
 
 
 class DataSource(Struct, frozen=True):
-    """Where a dataset physically lives."""
+    """The data source of a dataset."""
 
     name: str | None = None
     uri: str | None = None
@@ -75,13 +75,13 @@ class TagMark(Struct, frozen=True):
 
 
 class ColumnInput(Struct, frozen=True):
-    """That a field of an output, or every field, depends on a field of an input.
+    """A dependency of an output field, or of every field, on an input field.
 
-    Indirectly, where the input field decides which rows there are or how they stand, as the key of
-    a join, a filter or a sort does, and its value is in no field.
+    It is indirect if the input field only decides which rows exist or their order: a join key, a
+    filter, a sort.
     """
 
-    field: str  # "" stands for every field
+    field: str  # "" means every field
     namespace: str
     name: str
     input_field: str
@@ -164,7 +164,7 @@ class _ColumnLineage(Struct):
 
 
 class _Reader(Generic[T]):
-    """Reads one kind of facet; the same short text is read once."""
+    """A decoder for one kind of facet; short texts are decoded once."""
 
     def __init__(self, shape: type[T]) -> None:
         decode = msgspec.json.Decoder(shape).decode
@@ -200,15 +200,15 @@ _read_column_lineage = _Reader(_ColumnLineage)
 
 
 def _names(*names: str | None) -> bool:
-    """Whether what a facet brings along could name things that have a path."""
+    """Return whether all names in a facet are legal names."""
     return _fits(*names) and ids.DOTS.isdisjoint(names)
 
 
 def _fits(*names: str | None) -> bool:
-    """Whether names that a facet brings along could stand where checked names stand.
+    """Return whether names in a facet are legal.
 
-    The setting for names in requests may be lower: facets are read where no request is at hand,
-    and a name in them that is too long is no reason to refuse an event.
+    The limit for request names may be lower. A name in a facet that is too long is no reason to
+    refuse an event.
     """
     return all(n and len(n.encode()) <= NAME_BYTES_MAX and "\x00" not in n for n in names)
 
@@ -219,7 +219,7 @@ def _is_deleted(facets: Facets, name: str) -> bool:
 
 
 def parent(facets: Facets) -> ParentRun | None:
-    """The `parent` facet, or `parentRun` as older clients call it."""
+    """Return the `parent` facet, or `parentRun` of older clients."""
     if "parent" not in facets and "parentRun" not in facets:
         return None
     found = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
@@ -231,7 +231,7 @@ def parent(facets: Facets) -> ParentRun | None:
 
 
 def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
-    """The interval a run is meant for."""
+    """Return the nominal interval of a run."""
     found = _read_nominal_time(facets, "nominalTime")
     if found is None:
         return None
@@ -243,7 +243,7 @@ def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
 
 
 def documentation(facets: Facets) -> str | None:
-    """What a job or dataset says of itself; nothing ("") where that is deleted."""
+    """Return the description of a job or dataset; "" if it was deleted."""
     if _is_deleted(facets, "documentation"):
         return ""
     found = _read_documentation(facets, "documentation")
@@ -251,13 +251,13 @@ def documentation(facets: Facets) -> str | None:
 
 
 def code_location(facets: Facets) -> str | None:
-    """Where a job's code is."""
+    """Return the code location of a job."""
     found = _read_code_location(facets, "sourceCodeLocation")
     return _clean(found.url) if found else None
 
 
 def job_type(facets: Facets) -> str | None:
-    """BATCH or STREAM, where the event says which."""
+    """Return BATCH or STREAM, if the event states it."""
     found = _read_job_type(facets, "jobType")
     if found is None:
         return None
@@ -265,20 +265,20 @@ def job_type(facets: Facets) -> str | None:
 
 
 def job_labels(facets: Facets) -> list[str]:
-    """The type of a job and its integration, as Marquez labels it."""
+    """Return the type of a job and its integration, as Marquez labels it."""
     found = _read_job_labels(facets, "jobType")
     labels = (found.jobType, found.integration) if found else ()
     return [_clean(label) for label in labels if label]
 
 
 def lifecycle(facets: Facets) -> str | None:
-    """What happened to the dataset as a whole: CREATE, ALTER, OVERWRITE, TRUNCATE, RENAME, DROP."""
+    """Return the lifecycle change: CREATE, ALTER, OVERWRITE, TRUNCATE, RENAME or DROP."""
     found = _read_lifecycle(facets, LIFECYCLE)
     return _clean(found.lifecycleStateChange).upper() if found else None
 
 
 def data_source(facets: Facets) -> DataSource | None:
-    """Where the dataset physically lives."""
+    """Return the data source of a dataset."""
     found = _read_data_source(facets, "dataSource")
     if found is None or not _names(found.name):
         return None
@@ -286,29 +286,35 @@ def data_source(facets: Facets) -> DataSource | None:
 
 
 def aliases(facets: Facets) -> list[Alias]:
-    """Other names of the dataset."""
+    """Return the second names of a dataset."""
     found = _read_symlinks(facets, "symlinks")
     named = found.identifiers if found else []
     return [each for each in named if _names(each.namespace, each.name) and _fits(each.type)]
 
 
 def of_reading(facets: Facets, input_facets: Facets) -> Facets:
-    """What a run says of a dataset as it has read it.
+    """Return the facets that a run reports of a dataset that it read.
 
-    Some who check it say so in the dataset's own facets, which are otherwise its maker's.
+    Some checkers use the dataset's own facets, which otherwise belong to its writer.
     """
     checks = {name: facets[name] for name in CHECKS if name in facets}
     return {**checks, **input_facets} if checks else input_facets
 
 
 def tags(facets: Facets) -> list[TagMark]:
-    """Tags; `key` where the value says no more than that it is set, else `key:value`."""
+    """Return tags: `key` if the value only says that it is set, else `key:value`."""
     found = _read_tags(facets, "tags")
     if found is None:
         return []
     marks = []
     for tag in found.tags:
-        plain = tag.value in (None, "", True, "true", tag.key)  # Airflow's have their key for value
+        plain = tag.value in (
+            None,
+            "",
+            True,
+            "true",
+            tag.key,
+        )  # Airflow repeats the key as the value
         name = tag.key if plain else f"{tag.key}:{tag.value}"
         if _names(name) and (tag.field is None or _fits(tag.field)):
             marks.append(TagMark(name, tag.field))
@@ -316,7 +322,7 @@ def tags(facets: Facets) -> list[TagMark]:
 
 
 def column_inputs(facets: Facets) -> list[ColumnInput] | None:
-    """Which fields are made from which; None where the event says nothing of it."""
+    """Return the dependencies between fields, or None if the event reports none."""
     if _is_deleted(facets, COLUMNS):
         return []
     found = _read_column_lineage(facets, COLUMNS)
@@ -354,13 +360,13 @@ def _is_indirect(steps: list[_Transformation] | None) -> bool:
 
 
 def columns_stated(facets: Facets) -> Collection[str]:
-    """The fields of which the column lineage says from which others they are made."""
+    """Return the fields whose inputs the column lineage lists."""
     stated = _read_column_lineage(facets, COLUMNS)
     return stated.fields.keys() if stated is not None else ()
 
 
 def without_columns(facets: Facets, removed: Collection[str]) -> Facets:
-    """The column lineage alone, without that of some fields."""
+    """Return the column lineage without some fields."""
     facet = msgspec.json.decode(facets[COLUMNS], type=dict[str, Raw])
     fields = msgspec.json.decode(facet["fields"], type=dict[str, Raw])
     kept = {name: column for name, column in fields.items() if name not in removed}
@@ -371,9 +377,9 @@ def without_columns(facets: Facets, removed: Collection[str]) -> Facets:
 def _transformation(
     column: _ColumnInputs, steps: list[_Transformation] | None
 ) -> tuple[str | None, str | None]:
-    """How a field is made: what its column says, else the steps of its input.
+    """Return the transformation of a field: that of its column, else of its input's steps.
 
-    Of several steps, one that is direct counts; if there is none, all of them.
+    A direct step takes precedence over indirect ones.
     """
     steps = steps or [_Transformation()]
     direct = [step for step in steps if (step.type or "").upper() != "INDIRECT"][:1]

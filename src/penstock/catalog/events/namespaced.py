@@ -1,9 +1,9 @@
-"""Events that come with a key for one namespace, and what they may change outside of it.
+"""Events that come with a key for one namespace, and their limits elsewhere.
 
 A run may name datasets and a parent anywhere. It writes datasets of its own namespace and of those
-that are granted to it; elsewhere its versions are unconfirmed. Other statements about other
-namespaces are refused or, where clients send them with every run, left out. See
-docs/adr/0028-grants-between-namespaces.md.
+granted to it; elsewhere its versions are unconfirmed. Other statements about other namespaces are
+refused, or left out where clients send them with every run. See docs/adr/0028-grants-between-
+namespaces.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,31 +30,31 @@ class Right(Enum):
     """What an event may do with a dataset that its run writes."""
 
     OWN = "own"  # everything
-    LOTS = "lots"  # make versions of it, and nothing else: the job is wired to write its lots
-    NONE = "none"  # report what the run wrote, which nobody is shown for the dataset
+    LOTS = "lots"  # only make versions: the job is wired to write lots of the dataset
+    NONE = "none"  # only report a version, which is not shown for the dataset
 
 
 class WriteScope(Struct, frozen=True):
-    """The reach of a key for one namespace: its own datasets, granted ones and wired ones."""
+    """The scope of a key for one namespace: its own, granted and wired datasets."""
 
     namespace: str
     wired: frozenset[str] = frozenset()  # datasets that the job is wired to write lot by lot
 
     def may_write(self, uow: UnitOfWork, namespace: str) -> bool:
-        """Whether the datasets of a namespace are the key's own, or granted to it."""
+        """Return whether the namespace is the key's own or granted to it."""
         if namespace == self.namespace:
             return True
         return self.namespace in (uow.grants.get(namespace) or ())
 
     def right(self, uow: UnitOfWork, dataset_id: str, namespace: str) -> Right:
-        """What the key may do with a dataset."""
+        """Return what the key may do with a dataset."""
         if self.may_write(uow, namespace):
             return Right.OWN
         return Right.LOTS if dataset_id in self.wired else Right.NONE
 
 
 def may_write(uow: UnitOfWork, scope: WriteScope | None, namespace: str) -> bool:
-    """Whether a caller may write the datasets of a namespace; one without a scope may."""
+    """Return whether a caller may write the datasets of a namespace."""
     return scope is None or scope.may_write(uow, namespace)
 
 
@@ -62,23 +62,23 @@ _read_symlinks = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class NamespacedEvent(Struct, frozen=True):
-    """Receive an event in the name of a key for one namespace.
+    """Receive an event with a key for one namespace.
 
-    Whose runs and datasets it speaks of is known only where it is folded in, after all before it.
+    The owner of its runs and datasets is known only when the command executes.
     """
 
     exclusive: ClassVar[bool] = False
 
     key: Key
     event: Event
-    receiving: Callable[[Event], Command[None]]  # what receives it from anybody
+    receiving: Callable[[Event], Command[None]]  # the command for keys without a scope
 
     def prefetch(self, keys: Keys) -> None:
-        """What the event needs from anybody; the rest is seldom asked for."""
+        """Add the keys that the unrestricted command needs; other rows are rarely needed."""
         self.receiving(self.event).prefetch(keys)
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Fold in what the key may say, or raise Forbidden."""
+        """Apply what the key may change, or raise Forbidden."""
         event, own = self.event, self.key.namespace
         assert own is not None, "other keys are not bound"
         scope = WriteScope(own)
@@ -102,7 +102,7 @@ class NamespacedEvent(Struct, frozen=True):
             )
 
     def _check_described(self, uow: UnitOfWork, scope: WriteScope) -> None:
-        """A job event says of datasets what their own events would: of others it may name them."""
+        """Refuse facets on datasets of others in a job event; names alone are allowed."""
         for mention in (*self.event.inputs, *self.event.outputs):
             if mention.facets and not scope.may_write(uow, home(uow, mention)):
                 raise Forbidden(
@@ -112,7 +112,7 @@ class NamespacedEvent(Struct, frozen=True):
                 )
 
     def _check_run(self, uow: UnitOfWork) -> None:
-        """A run that is known belongs to its job, even if only a child has told of it."""
+        """Refuse an event for a run of another namespace's job."""
         run = uow.runs.get(self.event.run_id)
         if run is None or run.job_id == self.event.job_id:
             return
@@ -127,7 +127,7 @@ class NamespacedEvent(Struct, frozen=True):
 
 
 def _without_foreign_names(uow: UnitOfWork, event: Event, scope: WriteScope) -> Event:
-    """The event without second names of datasets, or in namespaces, that the key may not write."""
+    """Return the event without second names that the key may not write."""
 
     def narrowed(mention: Mention) -> Mention:
         if "symlinks" not in mention.facets:
@@ -149,7 +149,7 @@ def _without_foreign_names(uow: UnitOfWork, event: Event, scope: WriteScope) -> 
 
 
 def _with_names(facets: Facets, kept: Sequence[Alias]) -> Facets:
-    """The facets, of second names only with some."""
+    """Return the facets with these second names only."""
     if len(kept) == len(known_facets.aliases(facets)):
         return facets
     others = {key: value for key, value in facets.items() if key != "symlinks"}

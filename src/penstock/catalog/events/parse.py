@@ -1,4 +1,4 @@
-"""OpenLineage events as they come over the wire, read once into types."""
+"""OpenLineage events as received, parsed once into types."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,21 +12,21 @@ from penstock.catalog.events.facets import NO_FACETS, Facets
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid, Malformed, TooLarge
 
-# Python reads no longer integer; one that is kept would make every list unreadable that it is in.
+# Python does not parse longer integers. Storing one would make every list that contains it
+# unreadable.
 INTEGER_DIGITS_MAX: Final = 4000
 
-# What it has read it never gives back, and a text without an end goes to the end: on hostile bytes
-# it would else begin anew at every quote.
+# The quantifiers are possessive, and an unterminated string extends to the end. Otherwise hostile
+# input would restart the search at every quote.
 _QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _MARKS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[][{},]', re.DOTALL)
-# The first half of a surrogate pair that the second does not follow, written as an escape.
+# The first half of a surrogate pair without its second half, as an escape.
 _LONE_HALF = re.compile(
     rb"(?<!\\)(?:\\\\)*\\u(d[89ab][0-9a-f]{2})(?!\\ud[c-f][0-9a-f]{2})", re.IGNORECASE
 )
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
-_BRACKETS_OPEN_MAX = 100_000  # of an event that is refused anyway, though alone
-# A few thousand strings and what is between them. One call over a large body would keep every
-# other thread waiting until it ends.
+_BRACKETS_OPEN_MAX = 100_000  # longer events are refused, each alone
+# A few thousand strings. One call over a large body would block every other thread until it ends.
 _STRETCH = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+"?){1,4096}+', re.DOTALL)
 _STRETCH_BYTES = 1024 * 1024
 _DIGITS = b"0123456789"
@@ -49,7 +49,7 @@ def check_depth(body: bytes, depth_max: int) -> None:
 
 
 def _stretches(body: bytes) -> Iterator[bytes]:
-    """Cut a large body where no string is cut."""
+    """Split a large body between strings."""
     if len(body) <= _STRETCH_BYTES:
         yield body
         return
@@ -58,8 +58,8 @@ def _stretches(body: bytes) -> Iterator[bytes]:
 
 
 def check_numbers(body: bytes) -> None:
-    """Refuse numbers with so many digits that those who read them back give up."""
-    # A number that is too long covers one of these places.
+    """Refuse numbers with more digits than readers accept."""
+    # A number that is too long contains one of these positions.
     places = range(0, len(body), INTEGER_DIGITS_MAX)
     if len(body) <= INTEGER_DIGITS_MAX or not any(
         _LONG_NUMBER.search(body, max(0, at - INTEGER_DIGITS_MAX), at + INTEGER_DIGITS_MAX + 1)
@@ -75,9 +75,9 @@ def check_numbers(body: bytes) -> None:
 
 
 def why_not_json(error: Exception, body: bytes) -> str:
-    """What is wrong with a text that is not JSON.
+    """Describe the error in a text that is not JSON.
 
-    Where half a surrogate pair stands alone, msgspec says that the text is truncated.
+    msgspec reports a lone half of a surrogate pair as a truncated text.
     """
     half = _LONE_HALF.search(body) if "truncated" in str(error) else None
     if half is None:
@@ -86,7 +86,7 @@ def why_not_json(error: Exception, body: bytes) -> str:
 
 
 def items_of_list(body: bytes) -> Sequence[bytes]:
-    """The items of a JSON list, of which some are not JSON; each is told by its brackets alone."""
+    """Split a JSON list into items by brackets alone; some items may be invalid."""
     text = body.strip()
     items: list[bytes] = []
     depth, begin = 0, 1
@@ -113,14 +113,14 @@ EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER
 
 
 class Limits(Struct, frozen=True):
-    """How much one event may hold."""
+    """Limits on the size of one event."""
 
     name_length_max: int = 1024
     json_depth_max: int = 64
 
 
 class Mention(Struct, frozen=True, gc=False):
-    """A dataset as one event names it, on one side of a job."""
+    """A dataset as an event names it, on one side of a job."""
 
     id: str
     namespace: str
@@ -130,11 +130,11 @@ class Mention(Struct, frozen=True, gc=False):
 
 
 class Event(Struct, frozen=True, gc=False):
-    """One event, checked: every name is of legal length and every id is known."""
+    """A checked event: every name has a legal length and every id is known."""
 
     kind: str
     at: Micros
-    event_type: str  # "" where the event gives none
+    event_type: str  # "" if the event has none
     payload: str
     job_id: str
     job_namespace: str
@@ -182,14 +182,14 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 def check_name(name: str, what: str, length_max: int) -> None:
-    """Refuse what cannot name a thing that has a path."""
+    """Refuse texts that cannot be names in paths."""
     check_text(name, what, length_max)
     if name in ids.DOTS:
         raise Invalid(f"{what} is {name!r}, which means a folder in a path; use another name")
 
 
 def check_text(text: str, what: str, length_max: int) -> None:
-    """Refuse short texts that are empty, too long or hold a NUL."""
+    """Refuse texts that are empty, too long or contain NUL."""
     if not text or text.isspace():
         raise Invalid(f"{what} is empty; give it a name")
     if len(text) > length_max or (not text.isascii() and len(text.encode()) > length_max):
@@ -199,7 +199,7 @@ def check_text(text: str, what: str, length_max: int) -> None:
 
 
 def read_event(body: bytes, limits: Limits) -> Event:
-    """Read and check one event of any of the three kinds."""
+    """Parse and check an event of any of the three kinds."""
     check_depth(body, limits.json_depth_max)
     try:
         raw = _decode_event(body)
@@ -252,7 +252,7 @@ def read_event(body: bytes, limits: Limits) -> Event:
 
 
 def _kind(raw: _Event) -> str:
-    """The last part of schemaURL decides; without one, what the event holds."""
+    """Return the kind by the last part of schemaURL, or by the content."""
     last = (raw.schemaURL or "").rsplit("/", 1)[-1]
     if last == "DatasetEvent":
         return DATASET

@@ -1,7 +1,7 @@
-"""What runs reported on the quality of a version, as facets of the dataset.
+"""Quality reports of runs on a version, as facets of the dataset.
 
-Each test is often a run of its own: their results are laid together, and of a test that ran twice
-the later result stands. Of figures, the latest stand.
+Each test is often a run of its own, so results are merged. The later result of a test wins, and so
+do the latest metrics.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ from penstock.clock import Micros
 
 _LISTS: Final = (ASSERTIONS, EXPECTATIONS)
 _IDENTITY: Final = ("name", "assertion", "expectationType", "column")
-_OF_A_PART: Final = frozenset({LOT_FACET, "subset"})  # not of the whole version
+_OF_A_PART: Final = frozenset({LOT_FACET, "subset"})  # not about the whole version
 _decode = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def reported_at(facets: str, stamps: str) -> Micros | None:
-    """When a run last reported on quality in these facets; None where it never did."""
+    """Return when a run last reported quality in these facets, or None."""
     if len(facets) == 2 or not any(f'"{name}"' in facets for name in CHECKS):
         return None
     stated = read_stamps(stamps)
@@ -30,7 +30,7 @@ def reported_at(facets: str, stamps: str) -> Micros | None:
 
 
 def with_reports(facets: Facets, written: str | None, reports: Iterable[str]) -> Facets:
-    """The facets of a version, with those of its writer and of the runs that checked it."""
+    """Return the facets of a version, merged with those of runs that checked it."""
     shown = dict(facets)
     if written is not None:
         of_writing = read_facets(written).items()
@@ -46,7 +46,7 @@ def with_reports(facets: Facets, written: str | None, reports: Iterable[str]) ->
 
 
 def _laid_together(facets: list[Raw]) -> Raw:
-    """One facet with the results of all tests; the newest facet comes first."""
+    """Merge a facet of several runs into one; the newest comes first."""
     if len(facets) == 1:
         return facets[0]
     results: dict[str, Mapping[str, Any]] = {}
@@ -63,7 +63,7 @@ def _laid_together(facets: list[Raw]) -> Raw:
 
 
 def _assertions(facet: Raw) -> list[dict[str, Any]]:
-    """The results in a facet; none where it does not have the shape that its name promises."""
+    """Return the results in a facet; none if it does not have the expected shape."""
     try:
         return _decode_list(_decode(facet).get("assertions", Raw(b"[]")))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

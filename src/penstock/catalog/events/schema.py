@@ -1,8 +1,8 @@
-"""What fields a dataset has, read from OpenLineage's schema facet.
+"""The fields of a dataset, read from OpenLineage's schema facet.
 
-Fields are stored as JSON text `[{"name", "type", "tags", "description"}]`, the shape in which
-they are shown; a field that has fields of its own keeps them under `fields`. Tags stay empty
-here: they belong to the dataset and are merged in when fields are shown.
+Fields are stored as JSON text `[{"name", "type", "tags", "description"}]`, the shape in which they
+are shown; nested fields are under `fields`. Tags are empty here: they belong to the dataset and are
+merged in for display.
 """
 
 from functools import lru_cache
@@ -19,7 +19,7 @@ NO_FIELDS = "[]"
 
 
 class Field(Struct, frozen=True):
-    """One column of a dataset."""
+    """One field of a dataset."""
 
     name: str
     type: str | None
@@ -32,7 +32,7 @@ _DECODE_FIELDS = msgspec.json.Decoder(tuple[Field, ...]).decode
 
 
 def read_schema(raw: bytes) -> tuple[str, str]:
-    """The fields that a schema facet states, as JSON text, and the schema's id."""
+    """Return the fields of a schema facet as JSON text, and the id of the schema."""
     return _remembered_schema(raw) if len(raw) <= REMEMBERED_MAX else _read_schema(raw)
 
 
@@ -45,7 +45,7 @@ _remembered_schema = lru_cache(maxsize=8192)(_read_schema)
 
 
 def fields_of_schema(raw: bytes) -> tuple[Field, ...]:
-    """The fields that a schema facet states; what cannot be a field is left out."""
+    """Return the fields of a schema facet; invalid ones are left out."""
     try:
         facet = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -54,7 +54,7 @@ def fields_of_schema(raw: bytes) -> tuple[Field, ...]:
 
 
 def schema_id(fields_json: str) -> str:
-    """The id that belongs to these fields, whichever dataset has them."""
+    """Return the id of a schema, independent of the dataset."""
     return derived_id("schema", fields_json)
 
 
@@ -62,23 +62,23 @@ NO_SCHEMA: Final = schema_id(NO_FIELDS)
 
 
 def load_fields(fields_json: str) -> tuple[Field, ...]:
-    """The fields that were stored as JSON text."""
+    """Decode fields stored as JSON text."""
     return _DECODE_FIELDS(fields_json)
 
 
 def shown_fields(fields: str | None, observed: str) -> str:
-    """The fields of a version, or those that its readers report where no writer has any."""
+    """Return the fields of a version, or those that readers report if no writer has."""
     return fields if fields is not None and fields != NO_FIELDS else observed_schema(observed)[0]
 
 
 def observed_schema(observed: str) -> tuple[str, str]:
-    """The fields that the readers of a dataset report, and their schema's id."""
+    """Return the fields that readers report, and the id of that schema."""
     facet = read_facets(observed).get("schema")
     return read_schema(bytes(facet)) if facet is not None else (NO_FIELDS, NO_SCHEMA)
 
 
 def with_tags(fields_json: str, field_tags: str) -> str:
-    """Stored fields with the dataset's field tags, JSON `{"field": ["tag", …]}`, put in."""
+    """Return stored fields with the field tags of the dataset, JSON `{"field": ["tag", …]}`."""
     if field_tags == "{}":
         return fields_json
     tags: dict[str, tuple[str, ...]] = msgspec.json.decode(
@@ -99,7 +99,7 @@ def _read_fields(stated: object) -> tuple[Field, ...]:
         for field in stated
         if isinstance(field, dict)
         and isinstance(name := field.get("name"), str)
-        and "\x00" not in name  # PostgreSQL could not look for it
+        and "\x00" not in name  # PostgreSQL cannot search for it
         and len(name.encode()) <= NAME_BYTES_MAX
     )
 
