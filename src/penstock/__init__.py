@@ -18,7 +18,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The Python client, imported when it is asked for: everything else starts fast without it."""
+    """Import the Python client on demand, so that commands start fast without it."""
     if name not in __all__:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     found: object = getattr(import_module("penstock.client"), name)

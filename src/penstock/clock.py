@@ -1,7 +1,7 @@
-"""Time as whole microseconds since 1970 in UTC, and its ISO-8601 form at the edges.
+"""Times as integer microseconds since 1970 in UTC; ISO-8601 at the edges.
 
-Integers compare, subtract and store the same way on every database; only people and
-wire formats see text.
+Integers compare, subtract and store the same way on every database. Only people and wire formats
+see text.
 """
 
 import time
@@ -23,26 +23,27 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def system_clock() -> Micros:
-    """The machine's own time."""
+    """Return the time of the machine."""
     return time.time_ns() // 1000
 
 
 def after(now: Micros, *times: Micros | None) -> Micros:
-    """The time of a write that counts after those before it, although a clock was ahead then."""
+    """Return the time of a write: later than all before it, even if a clock was ahead."""
     return max((now, *(time + 1 for time in times if time is not None)))
 
 
 def lasts(until: Micros, length: Micros, now: Micros) -> bool:
-    """Whether something of this length that was to end then is not over yet.
+    """Return whether a period that ends at a time is not over yet.
 
-    What would last for more than twice its length was begun by a clock that was ahead: it is over,
-    or it might last for years. Once its length is what clocks may differ by.
+    A period that would last more than twice its length was begun by a clock that was ahead. It
+    counts as over, because it might last for years. For short lengths the permitted difference of
+    clocks applies.
     """
     return now < until <= now + 2 * length
 
 
 def from_datetime(moment: datetime) -> Micros:
-    """A moment without an offset is taken as UTC."""
+    """Return a moment; without an offset it is UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // _MICROSECOND
@@ -53,19 +54,19 @@ END_OF_TIME: Micros = from_datetime(datetime.max.replace(tzinfo=UTC))
 
 
 def parse_time(text: str) -> Micros:
-    """Read an ISO-8601 moment; nanoseconds are cut to microseconds."""
+    """Parse an ISO-8601 moment; cut nanoseconds to microseconds."""
     try:
         at = from_datetime(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         at = END_OF_TIME + 1
-    # An offset can lead out of the years that can be written again.
+    # An offset can lead to a year that cannot be written.
     if not _FIRST <= at <= END_OF_TIME:
         raise Invalid(f"{text[:64]!r} is not a time; write it like 2026-11-15T09:30:00Z")
     return at
 
 
 def has_zone(text: str) -> bool:
-    """Whether an ISO-8601 moment states its zone, or is no moment at all."""
+    """Return whether an ISO-8601 moment states its zone, or is no moment."""
     try:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
@@ -73,12 +74,12 @@ def has_zone(text: str) -> bool:
 
 
 def to_datetime(at: Micros) -> datetime:
-    """The moment as a datetime in UTC."""
+    """Return the moment as a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=at)
 
 
 def format_time(at: Micros) -> str:
-    """The moment as Marquez writes it, with milliseconds or, where there are any, microseconds."""
+    """Format a moment as Marquez does: with milliseconds, or microseconds if needed."""
     seconds, micros = divmod(at, SECOND)
     if micros % 1000:
         return f"{_format_seconds(seconds)}.{micros:06d}Z"
@@ -86,7 +87,7 @@ def format_time(at: Micros) -> str:
 
 
 def say_time(at: Micros) -> str:
-    """The moment as a sentence for people says it, to the second."""
+    """Format a moment for people, to the second."""
     return f"{_format_seconds(at // SECOND).replace('T', ' ')} UTC"
 
 

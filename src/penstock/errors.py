@@ -1,52 +1,52 @@
-"""Everything that Penstock refuses, in one tree.
+"""The errors of Penstock.
 
     PenstockError
-    ├── Malformed        the text could not be read at all
-    ├── Invalid          it was read, but says something that cannot be
-    ├── NotFound         it names something that is not there
-    ├── Conflict         it collides with what is already true
-    ├── Unauthorized     nobody knows who is asking
-    ├── Forbidden        the asker may not do this
-    ├── TooLarge         it is over a limit
-    ├── Busy             the queue is full; the same call later will do
-    └── Unavailable      the database, or another thing below us, cannot be used just now
-        └── Away         it does not answer: whoever waits needs to do nothing else
+    ├── Malformed        the text cannot be parsed
+    ├── Invalid          a value is missing or out of range
+    ├── NotFound         the named thing does not exist
+    ├── Conflict         the call contradicts the present state
+    ├── Unauthorized     the caller is unknown
+    ├── Forbidden        the caller lacks the permission
+    ├── TooLarge         a limit is exceeded
+    ├── Busy             the queue is full; the same call may succeed later
+    └── Unavailable      the database or another dependency failed
+        └── Away         a dependency does not answer; the work waits for it
 
-A message says what happened, to what, and what to do next. Doors map each class to a
-status or an exit code in one table of their own.
+A message says what failed, on which thing, and what to do next. One table maps each class to an
+HTTP status, and one to an exit code.
 """
 
 
 class PenstockError(Exception):
-    """The root: catching it catches every refusal and no bug."""
+    """The root of all refusals; it catches no bugs."""
 
 
 class Malformed(PenstockError):
-    """The text is not what its type says, for example not JSON."""
+    """The text does not parse, for example as JSON."""
 
 
 class Invalid(PenstockError):
-    """The text is well formed, but a value in it is missing, of the wrong kind or out of range."""
+    """The text parses, but a value is missing, of the wrong kind or out of range."""
 
 
 class NotFound(PenstockError):
-    """What the call names does not exist."""
+    """The named thing does not exist."""
 
 
 class Conflict(PenstockError):
-    """The call expects one state and finds another; the message names both."""
+    """The call expects another state; the message names both."""
 
 
 class Unauthorized(PenstockError):
-    """A key is needed and none was sent, or the one sent is unknown or revoked."""
+    """The key is missing, unknown or revoked."""
 
 
 class Forbidden(PenstockError):
-    """The key is good but its role or namespace does not cover this call."""
+    """The role or namespace of the key does not cover the call."""
 
 
 class TooLarge(PenstockError):
-    """The body, a name or the nesting is over its limit."""
+    """The body, a name or the nesting exceeds its limit."""
 
 
 class Busy(PenstockError):
@@ -58,11 +58,11 @@ class Busy(PenstockError):
 
 
 class Unavailable(PenstockError):
-    """What is needed did not answer; nothing is known to be written."""
+    """A dependency did not answer; the write may or may not have happened."""
 
 
 class Away(Unavailable):
-    """What is needed cannot be reached, as after a cut of the network; it comes back by itself.
+    """A dependency cannot be reached, for example during a network partition.
 
-    Work that meets it is not at fault: it waits, and is not said to have failed.
+    The work is not at fault: it waits, and does not fail.
     """

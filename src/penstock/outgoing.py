@@ -1,4 +1,4 @@
-"""Calls to other programs: by which certificates they are known, and one POST with its answer."""
+"""Calls to other programs: certificates, and one POST with its answer."""
 
 import re
 import ssl
@@ -21,15 +21,15 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 
 
 def is_near(url: str) -> bool:
-    """Whether it is on this machine, so that no proxy is to be asked."""
+    """Return whether a URL is on this machine, so that no proxy applies."""
     return urlsplit(url).hostname in _LOOPBACK
 
 
 def certificates(url: str, *, trust_env: bool) -> ssl.SSLContext:
-    """By what the server at a URL is known.
+    """Return the certificates that a client of a URL trusts.
 
-    Reading all authorities takes longer than a call, and http needs none. A client that has none
-    trusts nobody, should it ever be led to https.
+    Loading all authorities takes longer than a call, and http needs none. A client without
+    authorities trusts no server, should it be redirected to https.
     """
     if urlsplit(url).scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -37,27 +37,27 @@ def certificates(url: str, *, trust_env: bool) -> ssl.SSLContext:
 
 
 class Posted(Struct, frozen=True):
-    """What a try has come to; a status of 0 stands for no answer at all."""
+    """The outcome of a POST; status 0 means no answer."""
 
     status: int
     words: str
-    wait_seconds: float | None = None  # as the receiver asked for
+    wait_seconds: float | None = None  # from Retry-After
 
     @property
     def is_good(self) -> bool:
-        """Whether it was taken."""
+        """Return whether the receiver accepted the message."""
         return 200 <= self.status < 300
 
     @property
     def is_passing(self) -> bool:
-        """Whether the same may be taken later."""
+        """Return whether a later try may succeed."""
         return self.status == 0 or self.status in _PASSING or self.status >= 500
 
 
 def post(
     client: httpx.Client, url: str, headers: dict[str, str], body: bytes, now: Micros
 ) -> Posted:
-    """POST it once, and follow no redirect; a URL that cannot be called is httpx's error."""
+    """POST once, without redirects; an invalid URL raises httpx's error."""
     headers = {**headers, "Accept-Encoding": "identity", "User-Agent": "penstock"}
     try:
         with client.stream(
@@ -77,7 +77,7 @@ def post(
 
 
 def _words(response: httpx.Response) -> str:
-    """The first words of the answer; a short one is read to its end, so the connection is kept."""
+    """Return the start of the answer; read a short one to its end, to keep the connection."""
     if response.has_redirect_location:
         target = response.headers["location"].partition("?")[0]
         return f"a redirect to {_printable(target)}, which is not followed"
@@ -89,7 +89,7 @@ def _words(response: httpx.Response) -> str:
             if len(read) > _ANSWER_BYTES_MAX or time.monotonic() > deadline:
                 break
     except httpx.TransportError:
-        # The status has come, and it decides; the rest was only for people.
+        # The status has arrived and decides; the rest is only for people.
         pass
     return _printable(bytes(read[: 4 * _WORDS_LENGTH_MAX]).decode("utf-8", "replace"))
 
@@ -100,7 +100,7 @@ def _printable(text: str) -> str:
 
 
 def _asked_seconds(text: str, now: Micros) -> float | None:
-    """What Retry-After asks for, as seconds or as a date."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date."""
     if _SECONDS.fullmatch(text):
         return float(text)
     try:

@@ -1,4 +1,4 @@
-"""The composition root: opens everything from the settings, and closes it again."""
+"""The composition root: opens everything from the settings, and closes it."""
 
 import logging
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Plane:
-    """One process's database, and the capabilities on top of it."""
+    """The database of a process, and the services on top of it."""
 
     settings: Settings
     clock: Clock
@@ -48,9 +48,9 @@ class Plane:
         clock: Clock = system_clock,
         observe: Callable[[int, float], None] = lambda writes, seconds: None,
     ) -> Self:
-        """Open the database and the queue, start the writer and the sweeper.
+        """Open the database and the queue; start the writer and the sweeper.
 
-        `observe` is told of every batch: how many writes it held and how many seconds it took.
+        `observe` gets the number of commands of each batch and its seconds.
         """
         database = open_database(settings.database)
         try:
@@ -79,28 +79,28 @@ class Plane:
 
     @property
     def secrets(self) -> Secrets:
-        """What encrypts the secrets in the database."""
+        """The keys that encrypt secrets in the database."""
         return self.context.secrets
 
     @property
     def objects(self) -> Objects:
-        """Where the data and the manifests of lots are; opened when it is first asked for."""
+        """The object store with the data and manifests of lots, opened on first use."""
         return self.context.objects
 
     @cached_property
     def identity(self) -> str:
-        """What all processes on one database have in common, and those on another have not."""
+        """An id that all processes on one database share."""
         with self.database.read() as tx:
             [began_at] = tx.fetch_one("database_began_at") or [0]
         return ids.derived_id("installation", str(began_at))
 
     def ping(self) -> None:
-        """Ask the database for a row; Unavailable if it does not answer."""
+        """Query one row; raise Unavailable if the database does not answer."""
         with self.database.read() as tx:
             tx.fetch_one("database_began_at")
 
     def close(self) -> None:
-        """Commit and answer what is queued, then close the database."""
+        """Commit and answer queued commands, then close the database."""
         self.context.close()
         self.sweeper.stop()
         self.catalog.stop()
@@ -119,7 +119,7 @@ class Plane:
 
 
 def seal_secrets(database: Database, secrets: Secrets) -> None:
-    """Encrypt the secrets that were stored in plain text; warn of those that cannot be read."""
+    """Encrypt secrets stored in plain text; log a warning for unreadable ones."""
     with database.read() as tx:
         stored = {**commands.stored_secrets(tx), **collections.stored_secrets(tx)}
     for owner, secret in stored.items():

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read, whatever the umask says."""
+"""Files and folders that only their owner can read, whatever the umask is."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ FOLDER_MODE = 0o700
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing; one that is there stays as it is."""
+    """Create a folder and its missing parents; an existing folder does not change."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -22,10 +22,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Make an empty file if nothing is there.
+    """Create an empty file if none exists.
 
-    A file that is there is not even opened: to close it would drop the locks that SQLite holds on
-    it in this process.
+    An existing file is not opened: closing it would drop SQLite's locks on it in this process.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with suppress(FileExistsError):
@@ -33,7 +32,7 @@ def create_private_file(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Take a file of ours away from all but its owner."""
+    """Restrict a file to its owner."""
     with suppress(FileNotFoundError):
         met = path.stat()
         may_change = os.geteuid() in (0, met.st_uid)

@@ -1,7 +1,7 @@
-"""Proving to other programs who sent a message.
+"""Signatures of messages to other programs.
 
-A receiver may see one delivery several times, always under the same `Penstock-Delivery`. It
-checks `Penstock-Signature` with `verify`, which is here for receivers to use.
+A receiver may get a delivery several times, always with the same `Penstock-Delivery`. It checks
+`Penstock-Signature` with `verify`, which receivers may use.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 
 
 def sign(secret: str, body: bytes, now: Micros) -> str:
-    """The header that proves who sent the body, and when."""
+    """Return the header that proves the sender and the time of a body."""
     seconds = str(now // SECOND)
     return f"t={seconds},v1={_digest(secret, seconds, body)}"
 
@@ -30,9 +30,9 @@ def verify(
     now: Micros,
     tolerance_seconds: int = TOLERANCE_SECONDS,
 ) -> bool:
-    """Whether this `Penstock-Signature` belongs to this body and was made about now.
+    """Return whether this `Penstock-Signature` matches the body and is recent.
 
-    Give it the body as it was received, byte for byte. No secret and no header are never right.
+    Pass the body byte for byte as received. An empty secret or header never matches.
     """
     pairs = [part.strip().partition("=") for part in (header or "").split(",")]
     times = [value for name, _, value in pairs if name == "t"]

@@ -1,1 +1,1 @@
-"""Who may do what, and who did what."""
+"""Permissions, keys and the audit log."""

@@ -1,8 +1,8 @@
-"""The record of actions that need an administrator.
+"""The audit log of administrative actions.
 
-An entry is written in the transaction of the action itself: neither is ever there alone. Each
-entry holds a hash over itself and the entry before it, so that one that is changed or deleted
-later breaks the chain. The writer's turn puts the entries of all servers into one order.
+An entry is written in the transaction of its action: neither exists without the other. Each entry
+holds a hash over itself and the entry before it, so a later change or deletion breaks the chain.
+The writer lock puts the entries of all servers into one order.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from penstock.access.caller import caller_address
 from penstock.clock import Micros
 from penstock.db import Database, Transaction
 
-LOCAL = "local"  # who acts without a key, on a server that needs none
+LOCAL = "local"  # the caller without a key, on a server that needs none
 GENESIS = ""  # the hash before the first entry
 _PAGE = 500
 
 
 class AuditEntry(Struct, frozen=True, gc=False):
-    """One action: who did what to what, when and from where."""
+    """One action: actor, action, target, time and address."""
 
     at: Micros
     who: str
@@ -46,7 +46,7 @@ class ChainedEntry(Struct, frozen=True, gc=False):
     hash: str
 
     def hash_after(self, previous: str) -> str:
-        """The hash that this entry must have behind the one before it."""
+        """Return the hash of an entry that follows one with this hash."""
         return _hash(
             previous, self.at, self.who, self.action, self.target, self.detail, self.address
         )
@@ -55,7 +55,7 @@ class ChainedEntry(Struct, frozen=True, gc=False):
 def append(
     tx: Transaction, at: Micros, who: str, action: str, target: str, detail: str = ""
 ) -> None:
-    """Record an action beside its effect, in the same transaction, which has the writer's turn."""
+    """Record an action in its transaction, which holds the writer lock."""
     address = caller_address()
     hash = _hash(_head(tx), at, who, action, target, detail, address)
     tx.execute(
@@ -66,7 +66,7 @@ def append(
 
 
 def begin_chain(database: Database) -> None:
-    """Chain the entries that were recorded before there was a chain."""
+    """Chain the entries that are older than the chain."""
     with database.read() as tx:
         if tx.fetch_one("audit_head") is not None:
             return
@@ -75,7 +75,7 @@ def begin_chain(database: Database) -> None:
 
 
 def broken_links(tx: Transaction) -> Iterator[str]:
-    """Describe each place where the chain does not hold."""
+    """Describe each break of the chain."""
     head = tx.fetch_one("audit_head")
     previous, after = GENESIS, 0
     while page := tx.rows(ChainedEntry, "audit_chain_after", after=after, most=_PAGE):
@@ -119,7 +119,7 @@ def export(tx: Transaction, at: Micros, id: int, limit: int) -> list[ChainedEntr
 
 
 def _head(tx: Transaction) -> str:
-    """The hash of the newest entry; entries from before the chain are chained now."""
+    """Return the hash of the newest entry; chain older entries first."""
     row = tx.fetch_one("audit_head")
     if row is not None:
         return str(row[0])
@@ -133,5 +133,5 @@ def _head(tx: Transaction) -> str:
 
 
 def _hash(previous: str, *parts: str | int) -> str:
-    """SHA-256 of the JSON array of the hash before and the parts of an entry."""
+    """Return SHA-256 of the JSON array of the former hash and the parts of an entry."""
     return hashlib.sha256(msgspec.json.encode([previous, *parts])).hexdigest()

@@ -1,7 +1,7 @@
 """The network address of the caller, for the audit log.
 
-The address follows a call through its tasks and threads. It is empty for a process that opened
-the database itself.
+The address follows a call through its tasks and threads. It is empty for a process that opens the
+database itself.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from penstock.errors import Invalid
 
 _address: ContextVar[str] = ContextVar("caller_address", default="")
 
-UNKNOWN = "unknown"  # the caller that a proxy names in no way we can read
+UNKNOWN = "unknown"  # a caller that a proxy names in an unreadable form
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
 def caller_address() -> str:
-    """The address of the caller, or an empty text."""
+    """Return the address of the caller, or an empty text."""
     return _address.get()
 
 
@@ -51,7 +51,7 @@ def parse_address(text: str) -> Address | None:
 
 
 class Proxies:
-    """The proxies whose X-Forwarded-For header is believed."""
+    """The proxies whose X-Forwarded-For header is trusted."""
 
     def __init__(self, setting: str | None = None) -> None:
         self._networks = [_network(part) for part in (setting or "").split(",") if part.strip()]
@@ -66,8 +66,8 @@ class Proxies:
     def caller_behind(self, peer: str, forwarded_for: str) -> str:
         """Return the address of the caller behind a proxy.
 
-        The header is read from its end, where the proxies next to us write. What stands before
-        the first address that is not a proxy's was sent by the caller and proves nothing.
+        The header is read from its end, where trusted proxies write. Everything before the first
+        address of another host was sent by the caller and proves nothing.
         """
         caller = peer
         for part in reversed(forwarded_for.split(",")):

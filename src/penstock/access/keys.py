@@ -1,4 +1,4 @@
-"""API keys: made, shown once, kept as digests, revoked."""
+"""API keys: created, shown once, stored as digests, revoked."""
 
 import hashlib
 import hmac
@@ -27,14 +27,14 @@ CACHE_SIZE_MAX = 10_000
 
 
 class Role(StrEnum):
-    """What a key may do; each role may do what those before it may."""
+    """The role of a key; each role includes those before it."""
 
     READER = "reader"
     WRITER = "writer"
     ADMIN = "admin"
 
     def covers(self, needed: "Role") -> bool:
-        """Whether this role is enough where that one is needed."""
+        """Return whether this role includes another."""
         return _RANK[self] >= _RANK[needed]
 
 
@@ -42,17 +42,17 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 
 class Key(Struct, frozen=True):
-    """Who is asking: a name, a role and, for some, the only namespace they may touch."""
+    """A key: its name, its role and, for some, its only namespace."""
 
     id: str
     name: str
     role: Role
     namespace: str | None
-    requests_per_second: int | None = None  # None is the server's default, 0 is without limit
+    requests_per_second: int | None = None  # None: the server's default; 0: unlimited
     bytes_per_second: int | None = None
 
     def require_role(self, needed: Role) -> None:
-        """Refuse a call that needs more than this key's role."""
+        """Raise Forbidden if the call needs a higher role."""
         if not self.role.covers(needed):
             role = f"an {needed}" if needed == Role.ADMIN else f"a {needed}"
             raise Forbidden(
@@ -60,7 +60,7 @@ class Key(Struct, frozen=True):
             )
 
     def require_namespace(self, namespace: str) -> None:
-        """Refuse a call outside the namespace that this key is for."""
+        """Raise Forbidden for a call outside the key's namespace."""
         if self.namespace is not None and self.namespace != namespace:
             raise Forbidden(
                 f"key {self.name!r} is only for namespace {self.namespace!r}, "
@@ -68,7 +68,7 @@ class Key(Struct, frozen=True):
             )
 
     def require_own(self, namespace: str) -> None:
-        """Refuse what was found outside the namespace that this key is for, not telling where."""
+        """Raise for a thing outside the key's namespace, without naming its namespace."""
         if self.namespace is not None and self.namespace != namespace:
             raise Forbidden(
                 f"key {self.name!r} is only for namespace {self.namespace!r}, and this belongs to "
@@ -76,7 +76,7 @@ class Key(Struct, frozen=True):
             )
 
     def require_every_namespace(self) -> None:
-        """Refuse a call that spans namespaces to a key that is for one of them."""
+        """Raise Forbidden for a call over all namespaces if the key has one."""
         if self.namespace is not None:
             raise Forbidden(
                 f"key {self.name!r} is only for namespace {self.namespace!r}, and this call "
@@ -88,7 +88,7 @@ LOCAL = Key(id="", name=audit.LOCAL, role=Role.ADMIN, namespace=None)
 
 
 class Rate(Struct, frozen=True):
-    """How much a key may send in a second. None is the server's default, 0 is without limit."""
+    """Requests and bytes per second of a key. None: the server's default; 0: unlimited."""
 
     requests_per_second: int | None = None
     bytes_per_second: int | None = None
@@ -102,7 +102,7 @@ class Rate(Struct, frozen=True):
         )
 
     def check(self) -> None:
-        """Refuse what is not a rate."""
+        """Raise Invalid for a value that is not a rate."""
         for rate in (self.requests_per_second, self.bytes_per_second):
             if rate is not None and not 0 <= rate <= RATE_MAX:
                 raise Invalid(
@@ -115,7 +115,7 @@ DEFAULT_RATE = Rate()
 
 
 class ListedKey(Struct, frozen=True):
-    """A key as it is listed: everything but its secret."""
+    """A key in a list: everything but its secret."""
 
     id: str
     name: str
@@ -128,22 +128,22 @@ class ListedKey(Struct, frozen=True):
 
     @property
     def rate(self) -> Rate:
-        """How much it may send in a second."""
+        """The rate of the key."""
         return Rate(self.requests_per_second, self.bytes_per_second)
 
 
 class NewKey(Struct, frozen=True):
-    """A key that was just made; its token is not kept and cannot be shown again."""
+    """A new key; its token is not stored and cannot be shown again."""
 
     key: ListedKey
     token: str
 
 
 class Keys:
-    """The keys of one database, with the ones seen lately in memory.
+    """The keys of a database, with a cache.
 
     A key that another process revokes works for at most CACHE_SECONDS more. The first key that
-    another process makes is noticed within ABSENCE_SECONDS.
+    another process creates takes effect within ABSENCE_SECONDS.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Keys:
         rate: Rate = DEFAULT_RATE,
         who: str,
     ) -> NewKey:
-        """Make a key and record who made it."""
+        """Create a key and record who created it."""
         _check_name(name)
         rate.check()
         if namespace is not None and not namespace.strip():
@@ -204,7 +204,7 @@ class Keys:
         return NewKey(key, token)
 
     def limit(self, name: str, rate: Rate, *, who: str) -> ListedKey:
-        """Set both rates of a key and record who did it."""
+        """Set both rates of a key and record who set them."""
         rate.check()
         at = self._clock()
         with self._database.write() as tx:
@@ -224,7 +224,7 @@ class Keys:
         )
 
     def revoke(self, name: str, *, who: str) -> ListedKey:
-        """Let a key work no more and record who said so."""
+        """Revoke a key and record who revoked it."""
         at = self._clock()
         with self._database.write() as tx:
             key = _require_live_key(tx, name)
@@ -238,18 +238,21 @@ class Keys:
             self._seen.clear()
 
     def listed(self, *, revoked: bool = False) -> list[ListedKey]:
-        """The keys that work, or every key there ever was."""
+        """Return the valid keys, or all keys ever created."""
         with self._database.read() as tx:
             return _listed(tx.fetch("keys_all" if revoked else "keys_live"))
 
     def were_made_lately(self) -> bool | None:
-        """Whether any key was ever made, without asking the database; None if it must be asked."""
+        """Return whether any key was ever created, from the cache; None if the database must be asked."""
         if self._were_made:
             return True
         return False if self._seconds() < self._absent_until else None
 
     def were_made(self) -> bool:
-        """Whether any key was ever made. A revoked key counts: losing it must not open the door."""
+        """Return whether any key was ever created.
+
+        A revoked key counts: its loss must not open the server.
+        """
         if not self._were_made:
             absent_until = self._seconds() + ABSENCE_SECONDS
             with self._database.read() as tx:
@@ -258,14 +261,14 @@ class Keys:
         return self._were_made
 
     def remembered(self, token: str) -> Key | None:
-        """The key of a token that was looked up a moment ago; asks no database."""
+        """Return the cached key of a token; never query the database."""
         known = self._seen.get(digest_of(token))
         if known is None or known[1] < self._seconds():
             return None
         return known[0]
 
     def authenticate(self, token: str) -> Key:
-        """The key that a token belongs to."""
+        """Return the key of a token."""
         known = self.remembered(token)
         if known is not None:
             return known
@@ -284,7 +287,7 @@ class Keys:
 
 
 def digest_of(token: str) -> str:
-    """What is stored of a token. A token is random, so a plain digest cannot be guessed back."""
+    """Return the stored digest of a token. Tokens are random, so a plain digest is safe."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""Secrets in the database, such as those of webhooks, encrypted with a key kept elsewhere.
+"""Encryption of secrets in the database, such as those of webhooks.
 
-The key is the setting `secrets_key`, or else a file beside a SQLite database, or in the user's
-data folder for PostgreSQL. The file is made when the first secret is stored.
+The key is the setting `secrets_key`, or a file beside a SQLite database, or a file in the user's
+data folder for PostgreSQL. The file is created with the first secret.
 """
 
 import base64
@@ -26,7 +26,7 @@ _HOW = "make a key with `openssl rand -base64 32`"
 
 
 class Secrets:
-    """Encrypts and decrypts secrets. The first key encrypts; older ones decrypt as well."""
+    """Encrypts and decrypts secrets. The first key encrypts; older ones only decrypt."""
 
     def __init__(self, keys: str | None, path: Path) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class Secrets:
                 self._add(text, "the setting secrets_key")
 
     def seal(self, secret: str) -> str:
-        """Encrypt a secret for the database; make the key file if there is no key yet."""
+        """Encrypt a secret for the database; create the key file if there is no key."""
         if not self._keys and not self._load():
             if self._lost:
                 raise Conflict(
@@ -69,7 +69,7 @@ class Secrets:
             raise Conflict("the stored secret was damaged; set it again") from None
 
     def check(self, stored: str) -> None:
-        """Note whether a stored secret has a key that is not here, so that no other is made."""
+        """Record whether a stored secret needs another key, so that none is created."""
         try:
             self.reveal(stored)
         except Conflict:
@@ -95,7 +95,7 @@ class Secrets:
         return True
 
     def _make(self) -> None:
-        """Make the key file; the first of several processes wins."""
+        """Create the key file; the first of several processes wins."""
         key = base64.urlsafe_b64encode(os.urandom(KEY_BYTES))
         folder = self._path.parent
         try:
@@ -140,7 +140,7 @@ def is_sealed(stored: str) -> bool:
 
 
 def open_secrets(settings: Settings) -> Secrets:
-    """The secrets of the database that the settings name."""
+    """Return the secrets of the configured database."""
     scheme, _, rest = settings.database.partition("://")
     if scheme == "sqlite":
         return Secrets(settings.secrets_key, Path(f"{rest[1:]}.key").absolute())

@@ -1,8 +1,8 @@
-"""Wrong keys: limited by the address of the caller, and reported in the audit log.
+"""Wrong keys: limited by the caller's address, and reported in the audit log.
 
-Keys are too long to be guessed, so a good key always works. The limit keeps a program that tries
-others from filling the log: the audit log gets one entry for all wrong keys of a period, and
-periods grow while they go on.
+Keys are too long to guess, so a valid key always works. The limit keeps a program that tries keys
+from filling the log. The audit log gets one entry for all wrong keys of a period, and periods grow
+while the attempts continue.
 """
 
 import logging
@@ -20,13 +20,13 @@ from penstock.clock import Clock
 from penstock.db import Database
 from penstock.errors import Busy, PenstockError
 
-LIMIT = 20  # wrong keys of one address in a window; after that it gets 429
+LIMIT = 20  # wrong keys of one address in a window; further ones get 429
 WINDOW_SECONDS = 60.0
 PERIOD_SECONDS_MAX = 3600.0
 ADDRESSES_MAX = 10_000
 _SHOWN_MAX = 5
 _OTHERS = "other addresses"
-_IPV6_BITS = 64  # one client usually has every address of a /64 network
+_IPV6_BITS = 64  # one client usually owns a whole /64 network
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class _Window(Struct):
 
 
 class WrongKeys:
-    """Counts the wrong keys that a server was shown; every method may be called by any thread."""
+    """Counts wrong keys; every method may be called from any thread."""
 
     def __init__(
         self, database: Database, *, clock: Clock, seconds: Callable[[], float] = time.monotonic
@@ -53,7 +53,7 @@ class WrongKeys:
         self._timer: threading.Timer | None = None
 
     def note(self, address: str) -> None:
-        """Count a wrong key; Busy if its address has shown too many."""
+        """Count a wrong key; raise Busy if its address sent too many."""
         now = self._seconds()
         with self._lock:
             source = _source(address)
@@ -98,7 +98,7 @@ class WrongKeys:
             _log.warning("the refused keys are not in the audit log: %s", error)
 
     def close(self) -> None:
-        """Report the refusals that were not reported yet."""
+        """Report the remaining wrong keys."""
         if self._timer is not None:
             self._timer.cancel()
         self.report()
@@ -106,7 +106,7 @@ class WrongKeys:
             self._timer.cancel()
 
     def _schedule(self) -> None:
-        """Report what follows, also if no wrong key comes after this period."""
+        """Schedule the next report, in case no further wrong key triggers it."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(self._period, self.report)
@@ -115,7 +115,7 @@ class WrongKeys:
 
 
 def _source(address: str) -> str:
-    """What counts as one caller: an IPv4 address, or the network of an IPv6 address."""
+    """Return the unit of counting: an IPv4 address, or the network of an IPv6 address."""
     parsed = parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, _IPV6_BITS), strict=False))

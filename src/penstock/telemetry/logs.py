@@ -1,7 +1,6 @@
-"""Log lines on stderr, for people or for machines, each with the ids of what it is about.
+"""Log lines on stderr, for people or machines, each with the ids of its subject.
 
-Whoever works on something says so once, with `about`; every line that is logged meanwhile in the
-same thread carries the ids, whoever logs it.
+Work on a thing runs inside `about`. Every line logged meanwhile in the same thread has the ids.
 """
 
 import json
@@ -20,19 +19,19 @@ from penstock.config import Settings
 _NO_IDS: Mapping[str, str] = {}
 _ids: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NO_IDS)
 _PLAIN = re.compile(r"[^\s\"\[\]=\x00-\x1f\x7f]+")
-# Line ends and what moves the cursor of a terminal or turns the text around: callers send them to
-# forge lines. Half of a surrogate pair cannot be written at all.
+# Line ends, cursor movements and text direction: callers send them to forge lines. A lone surrogate
+# cannot be written at all.
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
-# They would write a line for each request, or say less than ours do.
+# These loggers write a line for each request, or repeat our lines.
 _QUIET = ("distributed", "httpcore", "httpx", "urllib3", "uvicorn")
 
 
 class Form(NamedTuple):
-    """How log lines are written; what a process of ours tells those that it starts."""
+    """The form of log lines; child processes get it from their parent."""
 
     style: str
     level: str
@@ -43,10 +42,10 @@ _form: Form | None = None
 
 @contextmanager
 def about(**ids: str) -> Iterator[None]:
-    """Have each line that is logged here meanwhile carry these ids; an empty one is left out.
+    """Add these ids to each line logged in the block; empty ones are left out.
 
-    Their names: run, job (as namespace/name), dataset (likewise), lot, batch, ingest_job, arc,
-    part, and whatever else helps to find a line.
+    Names: run, job (as namespace/name), dataset (likewise), lot, batch, ingest_job, arc, part, and
+    others that help to find a line.
     """
     token = _ids.set({**_ids.get(), **{name: text for name, text in ids.items() if text}})
     try:
@@ -56,9 +55,10 @@ def about(**ids: str) -> Iterator[None]:
 
 
 class Trouble:
-    """What keeps something from being done that is tried again and again, perhaps for hours.
+    """A problem that recurs on each try, perhaps for hours.
 
-    Each is told once until all is over: what is away may refuse in two ways by turns.
+    It is logged once until it ends. A dependency may fail in alternating ways, so each is
+    remembered.
     """
 
     def __init__(self, log: logging.Logger, words: str) -> None:
@@ -68,7 +68,7 @@ class Trouble:
         self._telling = threading.Lock()
 
     def met(self, error: object) -> None:
-        """It could not be done."""
+        """Log the problem, unless it was logged before."""
         text = str(error)
         with self._telling:
             level = logging.DEBUG if text in self._told else logging.WARNING
@@ -76,15 +76,15 @@ class Trouble:
         self._log.log(level, "%s: %s", self._words, text)
 
     def over(self) -> None:
-        """It was done: what comes next is news."""
+        """Mark the end of the problem; the next one is logged."""
         self._told.clear()
 
 
 class TextLines(logging.Formatter):
-    """One line for people, with the ids at its end. Lines that belong to it are indented."""
+    """One line for people, with the ids at its end; continuation lines are indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line, with its traceback below it."""
+        """Return the record as a line, followed by its traceback."""
         line = f"{self.formatTime(record)} {record.levelname} {record.getMessage()}"
         ids = _ids.get()
         if ids:
@@ -98,10 +98,10 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line, with the ids among its fields."""
+    """One JSON object per line, with the ids as fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON; a traceback is one of its fields."""
+        """Return the record as JSON; a traceback is a field."""
         line = {
             **_ids.get(),
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -115,7 +115,7 @@ class JsonLines(logging.Formatter):
 
 
 def escape_controls(text: str) -> str:
-    """Write control characters as JSON does: `\\u000a` for the end of a line."""
+    """Escape control characters as in JSON: `\\u000a` for the end of a line."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -124,12 +124,12 @@ def _indented(text: str) -> str:
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Send everything logged to stderr in the form that the settings ask for."""
+    """Send all log records to stderr in the configured form."""
     write_as(Form(settings.log_format, settings.log_level))
 
 
 def write_as(form: Form) -> None:
-    """Send everything logged to stderr in this form."""
+    """Send all log records to stderr in this form."""
     global _form  # noqa: PLW0603 (there is one stderr)
     _form = form
     handler = logging.StreamHandler(sys.stderr)
@@ -137,15 +137,15 @@ def write_as(form: Form) -> None:
     logging.basicConfig(level=form.level.upper(), handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # Of each try to reach ZooKeeper it writes several lines; our session says what matters, once.
+    # kazoo logs several lines for each attempt to connect; our session logs one.
     logging.getLogger("kazoo").setLevel(logging.ERROR)
 
 
 def current_form() -> Form | None:
-    """How this process writes its lines; None if nobody has said."""
+    """Return the form of this process's lines, or None before any setup."""
     return _form
 
 
 def _word(text: str) -> str:
-    """A value that ends where it seems to."""
+    """Return a value, quoted if its end would be unclear."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

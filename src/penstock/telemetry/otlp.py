@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry has them. Imported only where traces are on: it takes a while to load."""
+"""Spans in OpenTelemetry's form. Imported only with traces on: the SDK loads slowly."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from penstock import __version__
 from penstock.clock import Micros
 
-_BATCH = re.compile(r"bid\d{10}")  # a lot that was deposited: its trace begins with a submission
+_BATCH = re.compile(r"bid\d{10}")  # the lot of a deposit: its trace begins with the submission
 _SERVICE = "penstock"
 _UNNAMED = "unknown_service"
 _HEADER = "traceparent"
@@ -39,24 +39,24 @@ class _Wanted(NamedTuple):
 
 
 class _Ids(RandomIdGenerator):
-    """Random ids, but for a span that says which it wants."""
+    """Random ids, except for spans with a given id."""
 
     def __init__(self) -> None:
         self.wanted: ContextVar[_Wanted | None] = ContextVar("wanted", default=None)
 
     def generate_trace_id(self) -> int:
-        """The id of a new trace."""
+        """Return the id of a new trace."""
         wanted = self.wanted.get()
         return wanted.trace_id if wanted else super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        """The id of a new span."""
+        """Return the id of a new span."""
         wanted = self.wanted.get()
         return wanted.span_id if wanted and wanted.span_id else super().generate_span_id()
 
 
 class Tracer:
-    """Makes spans and sends them, by the OTEL_… variables that every exporter knows."""
+    """Creates and exports spans, configured by the OTEL_… variables."""
 
     def __init__(self, scope: str) -> None:
         self._scope = scope
@@ -66,7 +66,7 @@ class Tracer:
         self._tracer = self._provider.get_tracer(_SERVICE, __version__)
 
     def close(self) -> None:
-        """Send what is left."""
+        """Export the remaining spans."""
         self._provider.shutdown()
 
     @contextmanager
@@ -86,15 +86,15 @@ class Tracer:
         *,
         is_first: bool = False,
     ) -> None:
-        """A span that is over."""
+        """Record a finished span."""
         self._begin(name, lot, "", attributes, began=began, is_first=is_first).end()
 
     def fail(self, message: str) -> None:
-        """Mark the current span."""
+        """Mark the current span as failed."""
         trace.get_current_span().set_status(Status(StatusCode.ERROR, message))
 
     def header(self) -> str:
-        """The current span, for another process."""
+        """Return the header of the current span for another process."""
         here = trace.get_current_span().get_span_context()
         if not here.is_valid:
             return ""
@@ -102,7 +102,7 @@ class Tracer:
 
     @contextmanager
     def called_by(self, traceparent: str) -> Iterator[None]:
-        """Link spans that begin meanwhile; a header that cannot be read is as good as none."""
+        """Link spans to a caller's span; ignore an unreadable header."""
         token = _caller.set(_parsed(traceparent))
         try:
             yield
@@ -139,7 +139,7 @@ class Tracer:
                 context=_within(parent),
                 attributes=_named({"lot": lot, **attributes}),
                 links=links,
-                # Spans that are over began by our clock, to the microsecond.
+                # Finished spans take their begin from our clock, to the microsecond.
                 start_time=time.time_ns() if began is None else began * 1000,
             )
         finally:
@@ -151,7 +151,7 @@ class Tracer:
 
 
 def _resource() -> Resource:
-    """What the variables say about this process; it is called penstock unless they call it else."""
+    """Return the resource attributes; the service name is penstock by default."""
     found = Resource.create({"service.instance.id": f"{socket.gethostname()}:{os.getpid()}"})
     if not str(found.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED):
         return found
@@ -159,7 +159,7 @@ def _resource() -> Resource:
 
 
 def _within(parent: SpanContext | None) -> Context:
-    """A context in which a span is within its parent, and nothing else."""
+    """Return a context with a parent span and nothing else."""
     return trace.set_span_in_context(NonRecordingSpan(parent or trace.INVALID_SPAN_CONTEXT))
 
 

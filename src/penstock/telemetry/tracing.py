@@ -1,8 +1,8 @@
-"""Spans of the work on lots, sent to an OpenTelemetry collector. Off unless a setting asks for it.
+"""Spans of the work on lots, exported to an OpenTelemetry collector. Off by default.
 
-The id of a trace follows from the installation and the lot, and the lot of a deposit is named like
-its batch: so whoever works on it adds to one trace, in whatever process, and after any crash. Its
-first span is the submission.
+The trace id follows from the installation and the lot, and the lot of a deposit has the name of its
+batch. All processes that work on a lot therefore add to one trace, also after a crash. Its first
+span is the submission.
 """
 
 import threading
@@ -26,9 +26,9 @@ _is_missing = False
 
 @contextmanager
 def on(traces: str, scope: str) -> Iterator[None]:
-    """Have spans sent while the block lasts, if the setting is so; at its end all of them are.
+    """Export the spans of the block, if the setting is on; flush them at its end.
 
-    Traces of one `scope` belong together: all processes of an installation have the same.
+    Traces of one `scope` belong together: all processes of an installation share it.
     """
     global _tracer  # noqa: PLW0603 (spans begin everywhere)
     if traces == OFF:
@@ -43,17 +43,17 @@ def on(traces: str, scope: str) -> Iterator[None]:
 
 
 def is_on() -> bool:
-    """Whether this process sends spans."""
+    """Return whether this process exports spans."""
     return _tracer is not None
 
 
 def span(
     name: str, *, lot: str = "", under: str = "", **attributes: str
 ) -> AbstractContextManager[None]:
-    """Time the block as a span of a lot's trace, within the span that is open here if there is one.
+    """Time the block as a span of a lot's trace, within the open span.
 
-    `under` is the header of a span of another process that had this work done. An error that
-    leaves the block marks the span as failed.
+    `under` is the header of the span of the calling process. An error that leaves the block marks
+    the span as failed.
     """
     tracer = _tracer if _tracer is not None or not under else _elsewhere()
     if tracer is None:
@@ -62,30 +62,30 @@ def span(
 
 
 def first(name: str, *, lot: str, began: Micros, **attributes: str) -> None:
-    """The span that the trace of a deposit begins with; it ends now."""
+    """Record the first span of the trace of a deposit; it ends now."""
     if _tracer is not None:
         _tracer.note(name, lot, began, attributes, is_first=True)
 
 
 def note(name: str, *, lot: str, began: Micros, **attributes: str) -> None:
-    """A span of what was not a block; it ends now."""
+    """Record a span that was not a block; it ends now."""
     if _tracer is not None:
         _tracer.note(name, lot, began, attributes)
 
 
 def fail(message: str) -> None:
-    """Mark the span that is open here as failed."""
+    """Mark the open span as failed."""
     if _tracer is not None:
         _tracer.fail(message)
 
 
 def header() -> str:
-    """The span that is open here as a `traceparent`, for work in other processes; else nothing."""
+    """Return the open span as a `traceparent` for other processes, or an empty text."""
     return _tracer.header() if _tracer is not None else ""
 
 
 def called_by(traceparent: str) -> AbstractContextManager[None]:
-    """Have spans that begin in the block point to whoever asked for the work."""
+    """Link the spans of the block to the caller's span."""
     return _tracer.called_by(traceparent) if _tracer is not None else _NOTHING
 
 
@@ -101,7 +101,7 @@ def _open(scope: str) -> "Tracer":
 
 
 def _elsewhere() -> "Tracer | None":
-    """The tracer of a process that was only given a task; what it sent is complete at its end."""
+    """Return the tracer of a process that runs one task; its spans are flushed at the end."""
     global _tracer, _is_missing  # noqa: PLW0603 (spans begin everywhere)
     with _opening:
         if _tracer is None and not _is_missing:

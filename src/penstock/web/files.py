@@ -1,4 +1,4 @@
-"""The files of the page: read once, kept in memory, each with what a browser must be told of it."""
+"""The files of the page, read once and cached with their headers."""
 
 import gzip
 import hashlib
@@ -9,7 +9,7 @@ from typing import Final
 
 STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
-# Names in there carry a digest of what they hold, so a name never gets another content.
+# These names contain a digest of the content, so the content of a name never changes.
 _HASHED = "assets/"
 _PACKED = ".gz"
 _TYPES: Final = {
@@ -25,7 +25,7 @@ _ASK_FIRST = "no-cache"
 
 @dataclass(frozen=True)
 class File:
-    """A file as it is kept: packed, or as it is."""
+    """A cached file, compressed or plain."""
 
     kept: bytes
     is_packed: bool
@@ -35,12 +35,12 @@ class File:
 
     @cached_property
     def plain(self) -> bytes:
-        """The file itself, for clients that cannot unpack it; unpacked once for all of them."""
+        """The plain file, for clients without decompression; decompressed once for all of them."""
         return gzip.decompress(self.kept) if self.is_packed else self.kept
 
 
 class Files:
-    """Every file of the built page, by its path; read again when the page was built anew."""
+    """The files of the built page by path; read again after a new build."""
 
     def __init__(self, folder: Path = STATIC) -> None:
         self._folder = folder
@@ -48,7 +48,7 @@ class Files:
         self._files: dict[str, File] = {}
 
     def find(self, path: str) -> File | None:
-        """The file at a path below `/`; the page itself for the empty one."""
+        """Return the file at a path below `/`; the page itself for an empty path."""
         self._look()
         return self._files.get(path or INDEX)
 

@@ -273,7 +273,7 @@ class _Merge:
         uow.datasets.put(old.id, None)
 
     def _described(self, dataset: DatasetRow) -> DatasetRow:
-        """Return the dataset with the descriptions of both; the later of two contradictions wins."""
+        """Merge the descriptions of both; the later of two contradictions wins."""
         old, new = self._old, self._new
         if (old.description_stamp, old.description or "") > (
             new.description_stamp,

@@ -1,4 +1,4 @@
-"""The columns of datasets as they are, or were at a time, each looked up once."""
+"""Columns of datasets, now or at a time, each looked up once."""
 
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
 
 class MadeFrom(NamedTuple):
-    """A column from which another is made, and how."""
+    """A column from which another is made, and its transformation."""
 
     column: Column
     description: str | None
@@ -54,7 +54,7 @@ class MadeFrom(NamedTuple):
 
 
 class Shown(Struct, frozen=True):
-    """The version of a dataset whose columns count, and the types of its fields."""
+    """The version of a dataset that the graph shows, and the types of its fields."""
 
     namespace: str
     name: str
@@ -64,7 +64,7 @@ class Shown(Struct, frozen=True):
 
 
 class Columns:
-    """Which columns there are and what they are made from, with deleted datasets left out."""
+    """The columns of datasets and their dependencies, without deleted datasets."""
 
     def __init__(
         self, tx: Transaction, root: Named, as_of: Micros | None, *, with_indirect: bool = False
@@ -74,18 +74,18 @@ class Columns:
         self._as_of = as_of
         self._with_indirect = with_indirect
         self._of_all_fields: dict[str, list[MadeFrom]] = {}  # by dataset
-        self._shown: dict[str, Shown | None] = {}  # None: deleted, or never there
+        self._shown: dict[str, Shown | None] = {}  # None: deleted or unknown
         self._inputs: dict[Column, list[MadeFrom]] = {}
 
     def shown(self, dataset: str) -> Shown:
-        """The version that counts of a dataset of which a column was given out, or of the root."""
+        """Return the dataset version whose columns the graph shows."""
         self._show([dataset])
         shown = self._shown[dataset]
         assert shown is not None, "columns of what is not shown are not given out"
         return shown
 
     def all_of(self, datasets: Collection[str]) -> set[Column]:
-        """Every field of these datasets, by their schema or by their lineage."""
+        """Return every field of these datasets, by schema or by lineage."""
         self._show(datasets)
         shown = {d: version for d in datasets if (version := self._shown[d]) is not None}
         rows = self._tx.fetch("column_fields", sets=_sets(shown.values()))
@@ -93,7 +93,7 @@ class Columns:
         return stated | {Column(dataset, field) for dataset, field in rows}
 
     def sources(self, columns: Collection[Column]) -> set[Column]:
-        """The columns that these are made from, or depend on with all of their dataset."""
+        """Return the columns that these depend on, directly or with all of their dataset."""
         inputs = self.inputs_of(columns)
         found = {source.column for column in columns for source in inputs[column]}
         for dataset in {column.dataset_id for column in columns}:
@@ -101,13 +101,13 @@ class Columns:
         return found
 
     def products(self, columns: Collection[Column]) -> set[Column]:
-        """The columns that are made from these, and whole datasets that depend on them."""
+        """Return the columns and whole datasets that depend on these columns."""
         rows = self._tx.fetch(
             "column_outputs",
             ids=list({column.dataset_id for column in columns}),
             fields=list({column.field for column in columns}),
         )
-        # Ids and fields are matched apart from each other, and old sets are still there.
+        # Ids and fields are matched separately, and old sets are still stored.
         wanted = set(columns)
         rows = [row for row in rows if (row[0], row[1]) in wanted]
         self._show({row[2] for row in rows})
@@ -121,16 +121,16 @@ class Columns:
         return found | self.all_of(dependent) if self._with_indirect else found
 
     def inputs_of(self, columns: Collection[Column]) -> dict[Column, list[MadeFrom]]:
-        """What these columns, and maybe others, are made from."""
+        """Return the inputs of these columns, and maybe of others."""
         fresh = [column for column in columns if column not in self._inputs]
         if fresh:
             self._load_inputs(fresh)
         return self._inputs
 
     def inputs_of_all_fields(self, dataset: str) -> list[MadeFrom]:
-        """The columns that every field of a dataset depends on; none where nobody asked for them.
+        """Return the columns that every field of a dataset depends on.
 
-        They are known once the inputs of a column of the dataset are.
+        Empty unless requested, and until the inputs of a column of the dataset were read.
         """
         return self._of_all_fields.get(dataset, [])
 
@@ -160,7 +160,7 @@ class Columns:
                 self._inputs[column].append(made_from)
 
     def _show(self, datasets: Iterable[str]) -> None:
-        """Look up the versions that count, where that was not done before."""
+        """Look up shown versions that are not cached."""
         fresh = [dataset for dataset in datasets if dataset not in self._shown]
         if not fresh:
             return
@@ -182,7 +182,7 @@ class Columns:
             self._shown[dataset] = Shown(namespace, name, version, set_id, types)
 
     def _show_unnamed(self, sources: set[str], made_of_them: Iterable[str]) -> None:
-        """Show datasets of which only the column lineage of others tells: they have no version."""
+        """Show datasets without versions, which only column lineage names."""
         unseen = [source for source in sources if self._shown[source] is None]
         if not unseen:
             return
@@ -198,7 +198,7 @@ class Columns:
             self._shown[source] = Shown(name.namespace, name.name, None, None, {})
 
     def _pinned(self, dataset: str) -> tuple[str, str, str | None] | None:
-        """The version that was asked for by name, if it is of this dataset."""
+        """Return the requested version, if it belongs to this dataset."""
         if dataset != self._root.id or not isinstance(self._root, NamedDataset):
             return None
         version = self._root.version
@@ -219,11 +219,11 @@ def column_lineage(
     as_of: Micros | None = None,
     with_indirect: bool = False,
 ) -> ColumnGraph:
-    """The graph around a field, all fields of a dataset, or all fields that a job writes.
+    """Return the graph around a field, all fields of a dataset, or all outputs of a job.
 
-    A dataset with `#version` asks for the time of that version, and every node id then says
-    which version it means. Indirect lineage of whole datasets (keys of joins, filters and sorts)
-    is walked and shown only if asked for.
+    A dataset with `#version` selects the time of that version, and every node id then includes its
+    version. Indirect lineage of whole datasets (keys of joins, filters and sorts) is included only
+    on request.
     """
     begin_walk(tx, depth)
     named = find_node(tx, node_id)
@@ -239,7 +239,7 @@ def column_lineage(
 
 
 def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[Column]:
-    """The columns that a node id means."""
+    """Return the columns that a node id means."""
     if isinstance(named, NamedRun):
         raise Invalid("a run has no columns of its own; ask for its job, a dataset or a field")
     if isinstance(named, NamedJob):
@@ -256,7 +256,7 @@ def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
 
 
 def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column:
-    """Refuse a field that no schema has and no lineage speaks of."""
+    """Refuse a field without a schema or lineage."""
     shown = columns.shown(column.dataset_id)
     if column.field in shown.types or columns.sources([column]) or columns.products([column]):
         return column
@@ -270,7 +270,7 @@ def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column
 def _walk(
     beside: Callable[[Collection[Column]], set[Column]], start: set[Column], depth: int
 ) -> set[Column]:
-    """All that can be reached in so many hops."""
+    """Return everything within a number of hops."""
     seen, frontier = set(start), start
     for _ in range(depth):
         frontier = beside(frontier) - seen
@@ -281,7 +281,7 @@ def _walk(
 
 
 def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnGraph:
-    """A node for each column, and the edges between them."""
+    """Return a node for each column, and the edges between them."""
     inputs = columns.inputs_of(seen)
     names = {column: _node_id(columns, column, is_versioned) for column in seen}
     index = EdgeIndex(
@@ -301,7 +301,7 @@ def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnG
 
 
 def _of_all_fields(columns: Columns, seen: set[Column]) -> list[IndirectLineage]:
-    """For each dataset in the graph, the fields that all of its fields depend on."""
+    """Return the fields that all fields of a dataset depend on, for each dataset of the graph."""
     lineages = []
     for dataset in {column.dataset_id for column in seen}:
         if sources := columns.inputs_of_all_fields(dataset):
@@ -352,6 +352,6 @@ def _input_field(columns: Columns, source: MadeFrom) -> InputField:
 
 
 def _said_alike(texts: Iterable[str | None]) -> str | None:
-    """What is said of all inputs alike."""
+    """Return what is equal in the descriptions of all inputs."""
     different = set(texts)
     return different.pop() if len(different) == 1 else None

@@ -1,4 +1,4 @@
-"""Which edges a graph is made of: those that stand now, all there ever were, or those of a time."""
+"""The edges of a graph: current ones, all ever seen, or those of a time."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -17,13 +17,13 @@ from penstock.ids import dataset_id
 NOW: Micros = 2**62  # after every time that a row can hold
 
 History = Literal["current", "all"]
-Roles = tuple[str, str]  # the roles to follow; one that stands alone stands twice
+Roles = tuple[str, str]  # roles to follow; a single role stands twice
 Answers = list[list[Row]]
 _read_names = msgspec.json.Decoder(list[EntityId]).decode
 
 
 class JobEdge(NamedTuple):
-    """That a job reads or writes a dataset."""
+    """A dataset that a job reads or writes."""
 
     job_id: str
     role: str
@@ -33,23 +33,22 @@ class JobEdge(NamedTuple):
 
 
 class EdgeSource(Protocol):
-    """Edges between datasets and jobs; those of deleted datasets are left out.
+    """Edges between datasets and jobs, without deleted datasets.
 
-    Each call takes other questions along on its trip to the database and brings back their
-    answers.
+    Each call takes other queries along on its round trip and returns their answers.
     """
 
     def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
-        """Every edge of these jobs; one to the root stays, deleted or not."""
+        """Return every edge of these jobs; edges to the root stay, deleted or not."""
 
     def jobs_beside(
         self, datasets: Sequence[str], roles: Roles, *along: Ask
     ) -> tuple[list[str], Answers]:
-        """The jobs, deleted or not, that have any of these datasets in one of the roles."""
+        """Return the jobs, deleted or not, that have one of these datasets in a role."""
 
 
 class KeptEdges:
-    """The edges in job_edges that were there at a time: the current ones, or all."""
+    """Edges in job_edges at a time: the current ones, or all."""
 
     def __init__(self, tx: Transaction, root: str, *, current: bool, as_of: Micros | None) -> None:
         self._tx = tx
@@ -78,10 +77,10 @@ class KeptEdges:
 
 
 class PastEdges:
-    """The edges that were current at a time.
+    """Edges that were current at a time.
 
-    job_edges says only whether an edge is current now. What a job had then is what its version
-    of that time says and what its runs that were unfinished then touched.
+    job_edges records only whether an edge is current now. The edges at a time are those of the job
+    version at that time and of runs unfinished then.
     """
 
     def __init__(self, tx: Transaction, root: str, at: Micros) -> None:
@@ -89,7 +88,7 @@ class PastEdges:
         self._root = root
         self._at = at
         self._edges: dict[str, set[tuple[str, str]]] = {}  # of a job: role and dataset
-        self._names: dict[str, tuple[str, str] | None] = {}  # None: not to be shown
+        self._names: dict[str, tuple[str, str] | None] = {}  # None: not shown
 
     def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
         self._load(jobs)
@@ -134,7 +133,7 @@ class PastEdges:
 
 
 class PinnedEdges:
-    """Another source's edges, but for one job, which has those of a given version."""
+    """The edges of another source, except for one job with a given version."""
 
     def __init__(
         self, tx: Transaction, source: EdgeSource, job: str, version: PinnedJobVersion, at: Micros
@@ -167,7 +166,7 @@ def edge_source(
     as_of: Micros | None,
     root_version: PinnedJobVersion | None = None,
 ) -> EdgeSource:
-    """The edges that a graph around this root is made of."""
+    """Return the source of edges for a graph around this root."""
     if history not in ("current", "all"):
         raise Invalid(f"history {history!r} is neither current nor all")
     at = NOW if as_of is None else as_of
@@ -192,7 +191,7 @@ def _visible_names(
 
 
 def dropped_then(tx: Transaction, datasets: Collection[str], at: Micros | None) -> set[str]:
-    """Those of these datasets that are there now, and had been dropped at a time before."""
+    """Return those of these datasets that exist now but were dropped at a time."""
     if not datasets or at is None or at == NOW:
         return set()
     rows = tx.fetch("lineage_dropped_as_of", ids=list(datasets), at=at)
@@ -200,7 +199,7 @@ def dropped_then(tx: Transaction, datasets: Collection[str], at: Micros | None) 
 
 
 def _edges_of_version(inputs: str, outputs: str) -> set[tuple[str, str]]:
-    """The roles and datasets that a job version's lists of names mean."""
+    """Return the roles and datasets in the lists of a job version."""
     read = {(Role.INPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(inputs)}
     written = {(Role.OUTPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(outputs)}
     return read | written

@@ -1,12 +1,12 @@
-"""The lineage graph: what a dataset or job is made from and what is made from it.
+"""The lineage graph around a dataset or job.
 
-The walk goes breadth first, a set-based statement for each level. Its size is counted in one of
-two ways. `depth` counts as Marquez does: steps from job to job, and each job comes with all its
-datasets. Depth 0 of a dataset shows the jobs that write it, or else those that read it. `hops`
-counts edges between a dataset and a job, and 0 shows the node alone.
+The walk goes breadth first, with one set-based statement for each level. Its size is counted in one
+of two ways. `depth` counts as Marquez does: steps from job to job, each job with all its datasets.
+Depth 0 of a dataset shows the jobs that write it, or else those that read it. `hops` counts edges
+between datasets and jobs, and 0 shows the node alone.
 
-`both` walks edges either way from every node, as Marquez does; `upstream` and `downstream` never
-turn round.
+`both` walks edges in both directions from every node, as Marquez does; `upstream` and `downstream`
+never turn around.
 """
 
 from collections import defaultdict
@@ -45,12 +45,13 @@ from penstock.errors import Invalid, TooLarge
 from penstock.states import RunState
 
 DEPTH_DEFAULT = 20
-# A graph of this size is 70 MB of JSON; nobody looks at more, and a server need not hold it.
+# A graph of this size is 70 MB of JSON. Larger ones are of no use and would fill the server's
+# memory.
 NODES_MAX = 50_000
 
 
 class Edge(Shape, frozen=True):
-    """That data flows from one node to another."""
+    """Data flow from one node to another."""
 
     origin: str
     destination: str
@@ -71,7 +72,7 @@ class GraphRun(Shape, frozen=True):
 
 
 class JobData(Shape, frozen=True):
-    """What a graph shows of a job; inputs and outputs are all it has, also outside the graph."""
+    """A job in a graph, with all its inputs and outputs, also those outside the graph."""
 
     id: EntityId
     type: str
@@ -89,7 +90,7 @@ class JobData(Shape, frozen=True):
 
 
 class DatasetData(Shape, frozen=True):
-    """What a graph shows of a dataset."""
+    """A dataset in a graph."""
 
     id: EntityId
     type: str
@@ -110,20 +111,20 @@ class DatasetData(Shape, frozen=True):
 
 
 class FieldData(Shape, frozen=True):
-    """What a graph shows of a field; input fields are all it has, also outside the graph."""
+    """A field in a graph, with all its input fields, also those outside the graph."""
 
     namespace: str
     dataset: str
     dataset_version: str | None
     field: str
-    field_type: str  # "" where it is unknown: Marquez' Java client reads no null
+    field_type: str  # "" if unknown: Marquez's Java client does not read null
     transformation_description: str | None
     transformation_type: str | None
     input_fields: Sequence[InputField]
 
 
 class JobNode(Shape, frozen=True, tag_field="type", tag="JOB"):
-    """A job in a graph."""
+    """The node of a job."""
 
     id: str
     data: JobData
@@ -132,7 +133,7 @@ class JobNode(Shape, frozen=True, tag_field="type", tag="JOB"):
 
 
 class DatasetNode(Shape, frozen=True, tag_field="type", tag="DATASET"):
-    """A dataset in a graph."""
+    """The node of a dataset."""
 
     id: str
     data: DatasetData
@@ -141,7 +142,7 @@ class DatasetNode(Shape, frozen=True, tag_field="type", tag="DATASET"):
 
 
 class FieldNode(Shape, frozen=True, tag_field="type", tag="DATASET_FIELD"):
-    """A field of a dataset in a graph."""
+    """The node of a dataset field."""
 
     id: str
     data: FieldData
@@ -150,7 +151,7 @@ class FieldNode(Shape, frozen=True, tag_field="type", tag="DATASET_FIELD"):
 
 
 class LineageGraph(Shape, frozen=True):
-    """Jobs and the datasets between them."""
+    """A graph of jobs and datasets."""
 
     graph: Sequence[JobNode | DatasetNode]
 
@@ -165,14 +166,14 @@ class IndirectLineage(Shape, frozen=True):
 
 
 class ColumnGraph(Shape, frozen=True):
-    """Fields and what they are made from; with indirect lineage only if it was asked for."""
+    """A graph of fields; indirect lineage only on request."""
 
     graph: Sequence[FieldNode]
     indirect: Sequence[IndirectLineage] | UnsetType = UNSET
 
 
 class EdgeIndex:
-    """The edges of a graph by the node they touch."""
+    """The edges of a graph by node."""
 
     def __init__(self, ends: Iterable[tuple[str, str]]) -> None:
         self.into: defaultdict[str, list[Edge]] = defaultdict(list)
@@ -184,14 +185,14 @@ class EdgeIndex:
 
 
 def begin_walk(tx: Transaction, size: int, parameter: str = "depth") -> None:
-    """Refuse a negative size, and make every statement of the transaction find rows by key."""
+    """Refuse a negative size; make all statements of the transaction find rows by key."""
     if size < 0:
         raise Invalid(f"{parameter} {size} is below 0; the smallest graph has {parameter} 0")
     tx.execute("walk_by_key")
 
 
 def check_size(nodes: int) -> None:
-    """Refuse a walk that has grown past what an answer can hold."""
+    """Refuse a graph that is too large for an answer."""
     if nodes > NODES_MAX:
         raise TooLarge(
             f"the graph has more than {NODES_MAX} nodes; ask for a smaller depth or one direction"
@@ -210,9 +211,9 @@ _ANY: Roles = (_INPUT, _OUTPUT)
 
 
 class _Steps(Struct, frozen=True):
-    """Which roles to follow from a job, and which from a dataset.
+    """The roles to follow from jobs and from datasets.
 
-    `first_jobs` are the jobs at depth 0 of a dataset: the first of these roles that has any.
+    `first_jobs` are the jobs at depth 0 of a dataset: the first of these roles that has jobs.
     """
 
     from_job: Roles
@@ -228,7 +229,7 @@ _STEPS: Mapping[str, _Steps] = {
 
 
 class _Walk(Struct, frozen=True):
-    """The nodes of the first level, and the number of levels after it."""
+    """The nodes of the first level, and the number of further levels."""
 
     first: set[str]
     has_jobs_first: bool
@@ -236,7 +237,7 @@ class _Walk(Struct, frozen=True):
 
 
 class _Root(Struct, frozen=True):
-    """Where a walk begins, and the time whose graph it walks."""
+    """The root of a graph, and its time."""
 
     id: str
     is_job: bool
@@ -246,14 +247,14 @@ class _Root(Struct, frozen=True):
     dropped: bool = False  # at that time, though not now
 
     def ask(self, statement: str, ids: list[str]) -> Ask:
-        """A question about nodes, as they are or as they were then."""
+        """Return a query about nodes, now or at the time."""
         if self.as_of is None:
             return statement, {"ids": ids, "root": self.id}
         return f"{statement}_as_of", {"ids": ids, "root": self.id, "at": self.as_of}
 
 
 class _Found(NamedTuple):
-    """The rows that a walk has found, and every edge of the jobs among them."""
+    """The rows that a walk found, and every edge of its jobs."""
 
     jobs: list[Row]
     datasets: list[Row]
@@ -270,10 +271,10 @@ def lineage(
     *,
     hops: int | None = None,
 ) -> LineageGraph:
-    """The graph around a node, as it is now or as it was at a time.
+    """Return the graph around a node, now or at a time.
 
-    A dataset with `#version` asks for the time of that version, a run for the time it ended.
-    Names, descriptions and tags are today's, whatever the time.
+    A dataset with `#version` selects the time of that version, a run the time of its end. Names,
+    descriptions and tags are always current.
     """
     if depth is not None and hops is not None:
         raise Invalid("depth and hops are both set; set depth to count jobs, hops to count edges")
@@ -310,7 +311,7 @@ def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
 def _walk_by_jobs(
     tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth: int
 ) -> _Walk:
-    """The walk from job to job: a level of jobs and one of their datasets for each depth."""
+    """Walk from job to job: one level of jobs and one of datasets for each depth."""
     levels = 2 * depth + 1
     if root.is_job:
         return _Walk({root.id}, has_jobs_first=True, levels=levels)
@@ -323,7 +324,7 @@ def _walk_by_jobs(
 
 
 def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, walk: _Walk) -> _Found:
-    """All within reach, level by level; a level holds only jobs or only datasets."""
+    """Walk level by level; a level has only jobs or only datasets."""
     found = _Found([], [], [])
     frontier = set(walk.first)
     seen = set(frontier)
@@ -337,7 +338,7 @@ def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, wal
             found.edges.extend(edges)
             frontier = {edge.dataset_id for edge in edges if edge.role in steps.from_job}
             if level == 0 and not root.is_job:
-                frontier.add(root.id)  # in one direction its own jobs do not lead to it
+                frontier.add(root.id)  # in one direction, its own jobs do not lead to it
         elif level < walk.levels:
             ask = root.ask("lineage_datasets", here)
             jobs, (rows,) = source.jobs_beside(here, steps.from_dataset, ask)
@@ -355,7 +356,7 @@ def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, wal
 
 
 def _draw(root: _Root, found: _Found) -> LineageGraph:
-    """Nodes for all that was found, and the edges between them."""
+    """Return the nodes found and the edges between them."""
     names = {row[0]: job_node(row[1], row[2]) for row in found.jobs}
     names |= {row[0]: dataset_node(row[1], row[2]) for row in found.datasets}
     index = EdgeIndex(_ends(found.edges, names))
@@ -374,7 +375,7 @@ def _draw(root: _Root, found: _Found) -> LineageGraph:
 
 
 def _ends(edges: list[JobEdge], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Origin and destination of the edges that have both in the graph."""
+    """Return origin and destination of edges with both ends in the graph."""
     for edge in edges:
         job, dataset = names.get(edge.job_id), names.get(edge.dataset_id)
         if job is not None and dataset is not None:
@@ -382,7 +383,7 @@ def _ends(edges: list[JobEdge], names: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def _sides(edges: list[JobEdge]) -> _Sides:
-    """All inputs and all outputs of each job, by name."""
+    """Return all inputs and outputs of each job, by name."""
     sides: _Sides = defaultdict(list)
     for job, role, _, namespace, name in sorted(edges, key=lambda edge: edge[3:]):
         sides[job, role].append(EntityId(namespace, name))
@@ -409,7 +410,7 @@ def _job_data(row: Row, sides: _Sides, at: Micros | None) -> JobData:
 
 
 def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
-    """A run as it was at a time: what happened to it later had not happened."""
+    """Return a run as it was at a time, without later changes."""
     found, state, created_at, updated_at, nominal_start, nominal_end, started_at, ended_at = run
     if at is not None and ended_at is not None and ended_at > at:
         state, ended_at = RunState.RUNNING, None

@@ -1,10 +1,10 @@
-"""Node ids: how a graph names its nodes, and what a node id means.
+"""Node ids: names of nodes in graphs, and their meaning.
 
-`dataset:ns:name`, `datasetField:ns:name:field`, `job:ns:name` and `run:id`, each but the last
-with `#version` at the end if need be. Namespaces and names hold colons and hashes themselves
-(`s3://bucket`, `postgres://host:5432`), so an id is never split blindly: every possible reading
-is looked up, and what exists is what was meant. Of several, what is not deleted goes first, then
-what has the longest namespace.
+`dataset:ns:name`, `datasetField:ns:name:field`, `job:ns:name` and `run:id`; all but the last may
+end with `#version`. Namespaces and names contain colons and hashes themselves (`s3://bucket`,
+`postgres://host:5432`), so no fixed split is right. Every possible reading is looked up, and the
+one that exists is meant. Of several, one that is not deleted wins, then the one with the longest
+namespace.
 """
 
 import re
@@ -26,7 +26,7 @@ _VERSION = re.compile(
 
 
 class PinnedVersion(Struct, frozen=True):
-    """The version of a dataset that a node id asks for."""
+    """The dataset version that a node id names."""
 
     id: str
     number: int
@@ -37,15 +37,15 @@ class PinnedVersion(Struct, frozen=True):
 
     @property
     def stood_at(self) -> Micros:
-        """When this version became the one to read, or, if it never did, when it was begun.
+        """Return when this version became current, or, if it never did, when it began.
 
-        One that only readers spoke of is published at the beginning of time: it, too, was begun.
+        An implied version is published at the beginning of time; its begin counts.
         """
         return self.published_at or self.created_at
 
 
 class PinnedJobVersion(Struct, frozen=True):
-    """The version of a job that a node id asks for; inputs and outputs are JSON lists of names."""
+    """The job version that a node id names; inputs and outputs are JSON lists of names."""
 
     id: str
     inputs: str
@@ -53,7 +53,7 @@ class PinnedJobVersion(Struct, frozen=True):
 
 
 class NamedDataset(Struct, frozen=True):
-    """The dataset, or the field of it, that a node id means."""
+    """The dataset or field that a node id names."""
 
     id: str
     namespace: str
@@ -64,7 +64,7 @@ class NamedDataset(Struct, frozen=True):
 
 
 class NamedJob(Struct, frozen=True):
-    """The job that a node id means."""
+    """The job that a node id names."""
 
     id: str
     namespace: str
@@ -74,7 +74,7 @@ class NamedJob(Struct, frozen=True):
 
 
 class NamedRun(Struct, frozen=True):
-    """The run that a node id means."""
+    """The run that a node id names."""
 
     id: str
     job_id: str
@@ -85,7 +85,7 @@ Named = NamedDataset | NamedJob | NamedRun
 
 
 def time_of(named: Named, as_of: Micros | None) -> Micros | None:
-    """The time whose graph is asked for: the caller's, or that of the version or run itself."""
+    """Return the time of the requested graph: the caller's, or that of the version or run."""
     if isinstance(named, NamedRun):
         return named.ended_at if as_of is None else as_of
     if isinstance(named, NamedDataset) and named.version is not None:
@@ -101,7 +101,7 @@ def time_of(named: Named, as_of: Micros | None) -> Micros | None:
 
 
 class _Reading(Struct, frozen=True):
-    """One way to understand a node id."""
+    """One possible reading of a node id."""
 
     namespace: str
     name: str
@@ -110,22 +110,22 @@ class _Reading(Struct, frozen=True):
 
 
 def dataset_node(namespace: str, name: str) -> str:
-    """The node id of a dataset."""
+    """Return the node id of a dataset."""
     return f"dataset:{namespace}:{name}"
 
 
 def field_node(namespace: str, name: str, field: str) -> str:
-    """The node id of a field of a dataset."""
+    """Return the node id of a dataset field."""
     return f"datasetField:{namespace}:{name}:{field}"
 
 
 def job_node(namespace: str, name: str) -> str:
-    """The node id of a job."""
+    """Return the node id of a job."""
     return f"job:{namespace}:{name}"
 
 
 def find_node(tx: Transaction, node_id: str) -> Named:
-    """What a node id means among what exists."""
+    """Return what a node id means among existing things."""
     kind, _, rest = node_id.partition(":")
     if kind not in ("dataset", "datasetField", "job", "run") or not rest or "\x00" in rest:
         raise _not_a_node_id(node_id)
@@ -140,7 +140,7 @@ def find_node(tx: Transaction, node_id: str) -> Named:
 
 
 def find_run(tx: Transaction, text: str) -> NamedRun:
-    """The run with this id, which need not be a UUID."""
+    """Return the run with this id, which may be no UUID."""
     row = tx.fetch_one("lineage_run_named", id=run_id(text))
     if row is None:
         raise NotFound(f"there is no run {_short(text)}; list the runs of its job")
@@ -148,10 +148,10 @@ def find_run(tx: Transaction, text: str) -> NamedRun:
 
 
 def _readings(rest: str, *, has_field: bool) -> Iterator[_Reading]:
-    """Every way to read the text, the likeliest first.
+    """Return every possible reading, the likeliest first.
 
-    Any text can be the name of a field, so there a version comes first; elsewhere a thing
-    whose own name ends like a version does.
+    Any text can be the name of a field, so a version comes first there. Elsewhere a thing whose
+    name ends like a version comes first.
     """
     head, _, tail = rest.rpartition("#")
     versions: list[tuple[str, str | None]] = [(rest, None)]
@@ -164,7 +164,7 @@ def _readings(rest: str, *, has_field: bool) -> Iterator[_Reading]:
 
 
 def _splits(text: str, count: int) -> Iterator[list[str]]:
-    """Every cut at colons into so many pieces, the longest leading pieces first."""
+    """Return every split at colons into this many pieces, longest leading pieces first."""
     colons = [at for at, letter in enumerate(text) if letter == ":"]
     for cut in sorted(combinations(colons, count - 1), reverse=True):
         ends = zip((-1, *cut), (*cut, len(text)), strict=True)
@@ -202,7 +202,7 @@ def _find_job(tx: Transaction, rest: str, readings: list[_Reading]) -> NamedJob:
 
 
 def _find_child_job(tx: Transaction, readings: list[_Reading]) -> NamedJob | None:
-    """The child job that Marquez calls by the name in a node id."""
+    """Return the child job that Marquez calls by the name in a node id."""
     names = [(reading.namespace, reading.name) for reading in readings]
     children = find_children(tx, names)
     for reading in readings:
@@ -217,7 +217,7 @@ def _find_child_job(tx: Transaction, readings: list[_Reading]) -> NamedJob | Non
 
 
 def _by_id(readings: Iterable[tuple[str, _Reading]]) -> dict[str, tuple[int, _Reading]]:
-    """Each id with its first reading, and how many readings were likelier."""
+    """Return each id with its first reading and the number of likelier readings."""
     found: dict[str, tuple[int, _Reading]] = {}
     for order, (candidate, reading) in enumerate(readings):
         found.setdefault(candidate, (order, reading))

@@ -1,6 +1,6 @@
-"""The runs upstream of a run: those that made what it read, those that made what they read, …
+"""Runs upstream of a run, and families of runs.
 
-What a run read was pinned when it read it, so this is exact and never changes.
+The versions that a run reads are pinned, so this graph is exact and never changes.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from penstock.states import RunState
 
 
 class UpstreamJob(Shape, frozen=True):
-    """The job of a run, in the version it had then."""
+    """The job of a run, in the version of that time."""
 
     namespace: str
     name: str
@@ -21,7 +21,7 @@ class UpstreamJob(Shape, frozen=True):
 
 
 class UpstreamRunTimes(Shape, frozen=True):
-    """When a run went and how it ended."""
+    """The times and the end state of a run."""
 
     id: str
     start: str | None
@@ -30,7 +30,7 @@ class UpstreamRunTimes(Shape, frozen=True):
 
 
 class UpstreamInput(Shape, frozen=True):
-    """A version that a run read; one that no run made has no `producedByRunId`."""
+    """A version that a run read; without `producedByRunId` if no run wrote it."""
 
     namespace: str
     name: str
@@ -39,7 +39,7 @@ class UpstreamInput(Shape, frozen=True):
 
 
 class UpstreamRun(Shape, frozen=True):
-    """A run and what it read."""
+    """A run and its inputs."""
 
     job: UpstreamJob
     run: UpstreamRunTimes
@@ -53,7 +53,7 @@ class UpstreamRuns(Shape, frozen=True):
 
 
 def upstream_runs(tx: Transaction, run_id: str, depth: int = DEPTH_DEFAULT) -> UpstreamRuns:
-    """A run and those before it; a hop is from a run to one that made what it read."""
+    """Return a run and the runs upstream; a hop leads to a run that wrote an input."""
     begin_walk(tx, depth)
     frontier = [find_run(tx, run_id).id]
     inputs: dict[str, list[UpstreamInput]] = {}
@@ -88,7 +88,7 @@ DEPTH_MAX = 10
 
 
 class Member(Shape, frozen=True):
-    """One run of a family; `depth` is how far it is from the run that was asked for."""
+    """One run of a family; `depth` is the distance from the requested run."""
 
     id: str
     parent: str | None
@@ -100,14 +100,14 @@ class Member(Shape, frozen=True):
 
 
 class Family(Shape, frozen=True):
-    """A run and its descendants, the first begun first; `is_cut` says that there are more."""
+    """A run and its descendants, oldest first; `is_cut` if there are more."""
 
     runs: Sequence[Member]
     is_cut: bool
 
 
 def family(tx: Transaction, run_id: str, *, only: str | None = None) -> Family:
-    """A run, the runs that it began, and so on; with `only`, those of jobs in that namespace."""
+    """Return a run and its descendants; with `only`, those of jobs in that namespace."""
     rows = tx.fetch("run_family", id=find_run(tx, run_id).id, depth=DEPTH_MAX, most=MEMBERS_MAX + 1)
     runs = [
         Member(

@@ -1,7 +1,7 @@
-"""The catalog's reads in one place, for the doors.
+"""The read queries of the catalog for the server.
 
-Each takes a transaction first. A list costs the same few statements whatever its length, and a
-thing that is not there is a `NotFound`.
+Each takes a transaction first. A list costs the same few statements at any length. A missing thing
+raises `NotFound`.
 """
 
 from penstock.catalog.queries.datasets import (

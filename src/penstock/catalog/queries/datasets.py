@@ -1,4 +1,4 @@
-"""Reads of datasets and their versions."""
+"""Queries for datasets and their versions."""
 
 import re
 from collections import defaultdict
@@ -114,14 +114,14 @@ class _VersionRow(Struct, frozen=True, gc=False):
 def get_dataset(
     tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
 ) -> Dataset:
-    """One dataset by its own name or a second one."""
+    """Return a dataset by its own name or by a second name."""
     found, _ = _find(tx, namespace, name, include_deleted=include_deleted)
     aliases = tx.rows(Alias, "read_aliases", id=found)
     return load_datasets(tx, [found], aliases)[0]
 
 
 def list_datasets(tx: Transaction, namespace: str, limit: int, offset: int) -> Page[Dataset]:
-    """A page of a namespace's datasets, by name, without those that are deleted."""
+    """Return a page of the datasets of a namespace, by name, without deleted ones."""
     tallies, ids = tx.fetch_many(
         [
             ("read_tallies_of_namespace", {"kind": "DATASET", "namespace": namespace}),
@@ -135,14 +135,14 @@ def list_datasets(tx: Transaction, namespace: str, limit: int, offset: int) -> P
 def list_dataset_versions(
     tx: Transaction, namespace: str, name: str, limit: int, offset: int
 ) -> Page[DatasetVersion]:
-    """A page of a dataset's versions, newest first."""
+    """Return a page of the versions of a dataset, newest first."""
     dataset, total = _find(tx, namespace, name)
     ids = tx.fetch("read_version_ids", dataset_id=dataset, limit=limit, offset=offset)
     return Page(_load_versions(tx, [found for (found,) in ids]), total)
 
 
 def get_dataset_version(tx: Transaction, namespace: str, name: str, version: str) -> DatasetVersion:
-    """One version of a dataset, by its UUID or by its number, `2` or `V2`."""
+    """Return a version of a dataset by UUID or by number, `2` or `V2`."""
     dataset, _ = _find(tx, namespace, name)
     if number := _NUMBER.fullmatch(version):
         rows = tx.fetch("read_version_by_number", dataset_id=dataset, number=int(number[1]))
@@ -161,7 +161,7 @@ def get_dataset_version(tx: Transaction, namespace: str, name: str, version: str
 def load_datasets(
     tx: Transaction, ids: Sequence[str], aliases: Sequence[Alias] | UnsetType = UNSET
 ) -> list[Dataset]:
-    """Datasets in the order of their ids; those that are not there are left out."""
+    """Return datasets in the order of their ids; missing ones are left out."""
     if not ids:
         return []
     rows = {row.id: row for row in tx.rows(_DatasetRow, "read_datasets", ids=list(ids))}
@@ -172,7 +172,7 @@ def load_datasets(
 
 
 def _load_reports(tx: Transaction, versions: Sequence[str]) -> _Reports:
-    """What runs reported on the quality of versions, by version, the newest first."""
+    """Return quality reports by version, the newest first."""
     found: _Reports = defaultdict(list)
     rows = tx.fetch("read_quality_reports", ids=list(versions), most=REPORTS_MAX)
     for version, facets in rows if versions else ():
@@ -183,10 +183,10 @@ def _load_reports(tx: Transaction, versions: Sequence[str]) -> _Reports:
 def _find(
     tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
 ) -> tuple[str, int]:
-    """The id and the number of versions of the dataset that goes by a name.
+    """Return the id and the number of versions of the dataset with a name.
 
-    A dataset that a run dropped is shown as deleted, as Marquez shows it; one that an
-    administrator deleted is not shown.
+    A dataset that a run dropped is shown as deleted, as in Marquez. A dataset that an administrator
+    deleted is not shown.
     """
     row = tx.fetch_one("read_dataset_by_name", id=dataset_id(namespace, name))
     if row is None:
@@ -259,7 +259,7 @@ def _dataset(
         source_name=row.source_name,
         fields=raw(with_tags(fields, row.field_tags)),
         tags=raw(row.tags),
-        last_modified_at=time_or_none(row.published_at or None),  # 0: implied, nobody knows
+        last_modified_at=time_or_none(row.published_at or None),  # 0: implied, time unknown
         last_lifecycle_state=row.lifecycle,
         description=row.description,
         current_version=row.current_version_id,
@@ -276,7 +276,7 @@ def _dataset(
 
 
 def _column_set(row: _DatasetRow) -> str | None:
-    """The column lineage of a dataset: of the version it shows, or as it was declared later."""
+    """Return the column lineage of a dataset: of its shown version, or declared later."""
     declared = row.declared_column_set_id
     if declared is not None and others_hold(COLUMNS, _stamps(row), row.declared_stamps, NOW):
         return declared
@@ -284,7 +284,7 @@ def _column_set(row: _DatasetRow) -> str | None:
 
 
 def _stamps(row: _DatasetRow) -> str:
-    """When each facet of the version that a dataset shows was stated, by its run or before."""
+    """Return when each facet of the shown version was reported."""
     return laid_over(row.inherited_stamps, row.stamps or NONE)
 
 
@@ -293,10 +293,10 @@ def _all_facets(row: _DatasetRow) -> Iterable[str]:
 
 
 def _shown(row: _DatasetRow) -> tuple[str, str]:
-    """The fields and facets of a dataset: of the version it shows, and as it was declared.
+    """Return the fields and facets of a dataset: of its shown version, and declared ones.
 
-    Who declares a dataset knows better than who reads it. A declared schema is that of the fields
-    it states, and no other version's.
+    Declared facets override those of readers. A declared schema belongs to the fields that it
+    declares and to no other version.
     """
     facets, stamps = laid_over(row.inherited, row.facets or NONE), _stamps(row)
     fields, schema = row.fields or NO_FIELDS, row.schema_id or NO_SCHEMA
@@ -325,7 +325,7 @@ def _load_versions(
 
 
 def _with_reports(facets: str, written: str | None, reports: Sequence[str]) -> str:
-    """The facets that are shown of a version, with those of the runs that wrote and checked it."""
+    """Return the facets of a version, merged with those of runs that wrote and checked it."""
     stated = shown(facets)
     if not reports and (written is None or len(written) == 2):
         return stated

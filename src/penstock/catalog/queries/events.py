@@ -1,4 +1,4 @@
-"""Events as they were received, by the time they state."""
+"""Queries for received events, by event time."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ from penstock.db.database import Ask
 from penstock.errors import Invalid
 from penstock.ids import run_id as id_of_run
 
-# Beyond every event, and whole hours, so that an open end has no broken hour to count.
+# Later than every event, and a whole hour, so that an open end has no partial hour to count.
 EARLIEST: Micros = -(1 << 31) * HOUR
 LATEST: Micros = (1 << 31) * HOUR
 
@@ -38,12 +38,12 @@ _read_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 def counted_type(kind: str, event_type: str) -> str:
-    """The type under which an event is counted: a run event's own, or else the kind of event."""
+    """Return the type under which an event is counted: of a run event its own, else the kind."""
     return event_type if kind == EventKind.RUN else kind
 
 
 def hour_of(at: Micros) -> Micros:
-    """When the hour began in which this is; events are counted by it."""
+    """Return the start of the hour, by which events are counted."""
     return at - at % HOUR
 
 
@@ -59,9 +59,9 @@ def list_events(
     namespace: str | None = None,
     kinds: Sequence[EventKind] = ALL_KINDS,
 ) -> Page[Raw]:
-    """A page of the events of these kinds whose time is in [after, before), word for word.
+    """Return a page of events of these kinds with a time in [after, before), unchanged.
 
-    Only a time without a zone is written differently: in UTC, as it was understood.
+    Only a time without a zone is written differently: in UTC, as it was read.
     """
     span = {
         "after": EARLIEST if after is None else after,
@@ -95,7 +95,7 @@ def list_events(
 
 
 def _with_zone(payload: str) -> Raw:
-    """An event whose time has a zone: Java's clients cannot read one without."""
+    """Return an event with a zone in its time: Java clients require one."""
     try:
         at = _read_time(payload).event_time
         if has_zone(at):
@@ -108,7 +108,7 @@ def _with_zone(payload: str) -> Raw:
 
 
 def _counting(after: Micros, before: Micros, kinds: Sequence[EventKind]) -> list[Ask]:
-    """Count whole hours by their totals, and only the broken hours at the ends one by one."""
+    """Count whole hours by their totals, and partial hours at the ends one by one."""
     first, last = -hour_of(-after), hour_of(before)
     if first > last:
         return [("count_events", {"after": after, "before": before, "kinds": kinds})]

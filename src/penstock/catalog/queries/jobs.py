@@ -1,4 +1,4 @@
-"""Reads of jobs, their versions and their runs."""
+"""Queries for jobs, their versions and their runs."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Edges = dict[tuple[str, str], list[EntityId]]  # by job and role
 
 
 class RunPlace(NamedTuple):
-    """The place of a run in the list of all runs, newest first."""
+    """The position of a run in the list of all runs, newest first."""
 
     created_at: Micros
     run_id: str
@@ -37,7 +37,7 @@ FIRST_PLACE = RunPlace(2**62, "ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 
 class RunPage(NamedTuple):
-    """A part of the list of all runs; `last` is the place of its last run, if there are more."""
+    """A page of all runs; `last` is the position of its last run, if there are more."""
 
     runs: Sequence[Run]
     last: RunPlace | None
@@ -76,7 +76,7 @@ class _JobVersionRow(Struct, frozen=True, gc=False):
 
 
 class _Found(Struct, frozen=True):
-    """A job that is there, and how long its lists are."""
+    """A job and the lengths of its lists."""
 
     id: str
     hidden: int
@@ -85,7 +85,7 @@ class _Found(Struct, frozen=True):
 
 
 def get_job(tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False) -> Job:
-    """One job."""
+    """Return a job."""
     found = _find(tx, namespace, name, include_deleted=include_deleted)
     return load_jobs(tx, [found.id])[0]
 
@@ -97,7 +97,7 @@ def list_jobs(
     limit: int,
     offset: int,
 ) -> Page[Job]:
-    """A page of jobs, last updated first; all states when none is named."""
+    """Return a page of jobs, last updated first, in all states by default."""
     states = sorted({str(state) for state in last_run_states})
     asks = [_which_jobs(namespace, states, limit, offset)]
     if namespace is None:
@@ -112,14 +112,14 @@ def list_jobs(
 def list_job_versions(
     tx: Transaction, namespace: str, name: str, limit: int, offset: int
 ) -> Page[JobVersion]:
-    """A page of a job's versions, newest first."""
+    """Return a page of the versions of a job, newest first."""
     job = _find(tx, namespace, name)
     ids = tx.fetch("read_job_version_ids", job_id=job.id, limit=limit, offset=offset)
     return Page(_load_job_versions(tx, job.id, [found for (found,) in ids]), job.version_count)
 
 
 def get_job_version(tx: Transaction, namespace: str, name: str, version: str) -> JobVersion:
-    """One version of a job, by its UUID."""
+    """Return a version of a job by UUID."""
     job = _find(tx, namespace, name)
     found = _load_job_versions(tx, job.id, [version.lower()] if is_uuid(version) else [])
     if not found:
@@ -131,7 +131,7 @@ def get_job_version(tx: Transaction, namespace: str, name: str, version: str) ->
 
 
 def list_runs(tx: Transaction, namespace: str, name: str, limit: int, offset: int) -> Page[Run]:
-    """A page of a job's runs, newest first."""
+    """Return a page of the runs of a job, newest first."""
     job = _find(tx, namespace, name)
     ids = [
         found for (found,) in tx.fetch("read_run_ids", job_id=job.id, limit=limit, offset=offset)
@@ -147,7 +147,7 @@ def list_all_runs(
     limit: int,
     after: RunPlace | None = None,
 ) -> RunPage:
-    """A page of the runs of a namespace, or of all, in some states or any, newest first."""
+    """Return a page of runs of a namespace or of all, by state, newest first."""
     place = after or FIRST_PLACE
     page = {
         "states": list(dict.fromkeys(states)) or list(RunState),
@@ -167,7 +167,7 @@ def list_all_runs(
 
 
 def load_jobs(tx: Transaction, ids: Sequence[str]) -> list[Job]:
-    """Jobs in the order of their ids; those that are not there are left out."""
+    """Return jobs in the order of their ids; missing ones are left out."""
     if not ids:
         return []
     wanted = {"ids": list(ids)}
@@ -244,7 +244,7 @@ def _labels(stated: str, facets: str) -> str:
 
 
 def _simple_name(name: str, parent: str | None) -> str:
-    """The name without its parent's in front: `dag.task` under `dag` is `task`."""
+    """Return the name without its parent's: `dag.task` under `dag` is `task`."""
     if parent is None:
         return name
     return name.removeprefix(f"{parent}.") or name

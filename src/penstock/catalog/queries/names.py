@@ -1,4 +1,4 @@
-"""Reads of namespaces, sources and tags."""
+"""Queries for namespaces, sources and tags."""
 
 import re
 
@@ -13,7 +13,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def get_namespace(tx: Transaction, name: str) -> Namespace:
-    """One namespace; a deleted one is shown as hidden."""
+    """Return a namespace; a deleted one is marked as hidden."""
     found = tx.rows(NamespaceRow, "read_namespace", name=name)
     if not found:
         raise no_namespace(name)
@@ -21,13 +21,13 @@ def get_namespace(tx: Transaction, name: str) -> Namespace:
 
 
 def list_namespaces(tx: Transaction, limit: int, offset: int) -> list[Namespace]:
-    """A page of namespaces, by name, with those that are hidden."""
+    """Return a page of namespaces, by name, including hidden ones."""
     rows = tx.rows(NamespaceRow, "read_namespaces", limit=limit, offset=offset)
     return [_namespace(row) for row in rows]
 
 
 def list_grants(tx: Transaction, namespace: str) -> list[Grant]:
-    """The grants of a namespace, by grantee."""
+    """Return the grants of a namespace, by grantee."""
     get_namespace(tx, namespace)
     rows = tx.rows(GrantRow, "grants_of_namespace", namespace=namespace)
     return [
@@ -37,7 +37,7 @@ def list_grants(tx: Transaction, namespace: str) -> list[Grant]:
 
 
 def get_source(tx: Transaction, name: str, *, only: str | None = None) -> Source:
-    """One source; with `only`, one that a dataset of this namespace is in."""
+    """Return a source; with `only`, one that a dataset of this namespace uses."""
     if only is None:
         found = tx.rows(SourceRow, "read_source", name=name)
     else:
@@ -50,7 +50,7 @@ def get_source(tx: Transaction, name: str, *, only: str | None = None) -> Source
 def list_sources(
     tx: Transaction, limit: int, offset: int, *, only: str | None = None
 ) -> list[Source]:
-    """A page of sources, by name; with `only`, of those that datasets of this namespace are in."""
+    """Return a page of sources, by name; with `only`, those that datasets of this namespace use."""
     page = {"limit": limit, "offset": offset}
     if only is None:
         rows = tx.rows(SourceRow, "read_sources", **page)
@@ -60,7 +60,7 @@ def list_sources(
 
 
 def get_tag(tx: Transaction, name: str) -> Tag:
-    """One tag."""
+    """Return a tag."""
     found = tx.rows(Tag, "read_tag", name=name)
     if not found:
         raise NotFound(f"there is no tag {name!r}; list the tags, or create it first")
@@ -68,19 +68,19 @@ def get_tag(tx: Transaction, name: str) -> Tag:
 
 
 def list_tags(tx: Transaction, limit: int, offset: int, only: str | None = None) -> list[Tag]:
-    """A page of tags, by name: of all, or of those that one namespace uses."""
+    """Return a page of tags, by name: all, or those that one namespace uses."""
     if only is None:
         return tx.rows(Tag, "read_tags", limit=limit, offset=offset)
     return tx.rows(Tag, "read_tags_of_namespace", namespace=only, limit=limit, offset=offset)
 
 
 def no_namespace(name: str) -> NotFound:
-    """What to raise when a namespace is not there."""
+    """Return the error for a missing namespace."""
     return NotFound(f"there is no namespace {name!r}; list the namespaces, or create it first")
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text can be asked for as an id; PostgreSQL refuses any other."""
+    """Return whether a text is a UUID; PostgreSQL refuses other ids."""
     return _UUID.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Reads of runs."""
+"""Queries for runs."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class _RunRow(Struct, frozen=True, gc=False):
 
 
 def get_run(tx: Transaction, run_id: str) -> Run:
-    """One run, by the id that its producer gave it."""
+    """Return a run by the id that its producer assigned."""
     found = load_runs(tx, [id_of_run(run_id)])
     if not found:
         raise _no_run(run_id)
@@ -57,7 +57,7 @@ def get_run(tx: Transaction, run_id: str) -> Run:
 
 
 def get_run_facets(tx: Transaction, run_id: str, *, of_job: bool = False) -> RunFacets:
-    """The facets of a run, or of its job as the run reported them."""
+    """Return the facets of a run, or of its job as the run reported them."""
     row = tx.fetch_one("read_run_facets", id=id_of_run(run_id))
     if row is None:
         raise _no_run(run_id)
@@ -66,7 +66,7 @@ def get_run_facets(tx: Transaction, run_id: str, *, of_job: bool = False) -> Run
 
 
 def load_runs(tx: Transaction, run_ids: Sequence[str]) -> dict[str, Run]:
-    """The runs that are there, by id."""
+    """Return the runs that exist, by id."""
     if not run_ids:
         return {}
     ids = {"ids": list(run_ids)}
@@ -102,12 +102,12 @@ def _run(row: _RunRow, touched: Touched) -> Run:
 
 
 def began(state: str, started_at: Micros | None, created_at: Micros) -> Micros | None:
-    """The start of a run; one that runs by its children alone began when a child first named it."""
+    """Return the start of a run; without events of its own, when a child first named it."""
     return created_at if state == RunState.RUNNING and started_at is None else started_at
 
 
 def _cause(row: _RunRow, touched: Touched) -> str | None:
-    """Return the cause that was reported of a run that failed or was aborted."""
+    """Return the reported cause of a failed or aborted run."""
     if row.state not in (RunState.FAILED, RunState.ABORTED):
         return None
     read = touched.get((row.id, Role.INPUT), ())
@@ -122,7 +122,7 @@ def _duration_ms(row: _RunRow) -> int | None:
 
 
 def _args(row: _RunRow) -> str:
-    """The arguments of a run: as stated, and those that Marquez reads from its facets."""
+    """Return the arguments of a run: declared ones, and those that Marquez reads from facets."""
     if '"nominalTime"' not in row.facets and '"parent' not in row.facets:
         return row.args
     facets = read_facets(row.facets)

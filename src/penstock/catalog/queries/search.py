@@ -1,10 +1,10 @@
-"""Finding datasets and jobs by parts of their names and words of descriptions, fields and tags.
+"""Search for datasets and jobs by words and parts of names.
 
-Words are split here, in ASCII and in lower case, so that SQLite's and PostgreSQL's own text
-search index the same words and answer alike. Parts of names are words of the same index, which
-begin with a digit as no other word does: `3` with the end of a word from each of its letters on,
-`2` with each pair of letters, `1` with each letter. A text that stands inside a word is the
-beginning of one of its ends. See docs/adr/0031-search-inside-words.md.
+This module splits words, in ASCII and lower case, so that SQLite's and PostgreSQL's text search
+index the same words. Parts of names are words of the same index that begin with a digit, as no
+other word does: `3` with each suffix of a word, `2` with each pair of letters, `1` with each
+letter. A text inside a word is the prefix of one of its suffixes. See docs/adr/0031-search-inside-
+words.md.
 """
 
 import re
@@ -29,8 +29,8 @@ from penstock.errors import Invalid
 BODY_CHARS_MAX = 100_000
 WORD_CHARS_MAX = 64
 QUERY_WORDS_MAX = 64
-PART_LETTERS = 3  # shorter parts are looked up whole: too many words begin with them
-WALK_TIMES = 3  # as far as it would go if those that are looked for lay evenly
+PART_LETTERS = 3  # shorter parts are looked up as a whole: they are prefixes of too many words
+WALK_TIMES = 3  # the expected length of the walk if matches are spread evenly
 
 _SEGMENT = re.compile(r"[\w-]+")
 _RUN = re.compile(r"[^\W_]+")
@@ -38,7 +38,7 @@ _PIECE = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[^A-Z]+")
 
 
 class _Language(Struct, frozen=True):
-    """How a database writes a query; words are only letters and digits, so none needs quoting."""
+    """A query language of a database; words are letters and digits, so none needs quotes."""
 
     word: str
     beginning: str
@@ -51,14 +51,14 @@ _TSQUERY = _Language("'{}'", "'{}':*", " & ", " | ")
 
 
 class SearchKind(StrEnum):
-    """What can be found."""
+    """The kinds of search results."""
 
     DATASET = "DATASET"
     JOB = "JOB"
 
 
 class SearchSort(StrEnum):
-    """In what order to show what was found."""
+    """The order of search results."""
 
     NAME = "NAME"
     UPDATE_AT = "UPDATE_AT"  # last updated first
@@ -76,11 +76,11 @@ def search(
     before: Micros | None = None,
     after: Micros | None = None,
 ) -> SearchResults:
-    """A page of the visible datasets and jobs that have every word of `q`.
+    """Return a page of visible datasets and jobs with every word of `q`.
 
-    The last word may be the beginning of one, or stand inside a word of a name. Only where nothing
-    is found so may every word: parts of common words are dear to look up. A text without any word
-    finds nothing. Times are of the last update, in [after, before).
+    The last word may be a prefix of a word, or stand inside a word of a name. If nothing matches,
+    so may every word: parts of common words are expensive. A query without words matches nothing.
+    Times limit the last update, in [after, before).
     """
     terms = _terms(q)
     at_any_time = before is None and after is None
@@ -116,10 +116,10 @@ def search(
 def _latest_jobs(
     tx: Transaction, asked: dict[str, Any], limit: int, offset: int
 ) -> SearchResults | None:
-    """The jobs last updated that have the words, met on a walk from the latest job back.
+    """Return the last updated jobs with the words, by a walk from the latest job back.
 
-    Where many have them the first are met soon; None where looking up each of them is shorter,
-    and where those that have them were not updated for long.
+    Common words match early in the walk. Returns None if looking up each match is cheaper, or if
+    the matches were not updated for a long time.
     """
     counted, tallies = tx.fetch_many(
         [("count_found_jobs", asked), ("read_tallies", {"kind": "JOB"})]
@@ -144,7 +144,7 @@ def search_body(
     field_tags: str = "{}",
     second_names: Iterable[str] = (),
 ) -> str:
-    """All words by which a dataset or job is found; fields and tags are JSON, as rows hold them."""
+    """Return all search words of a dataset or job; fields and tags are JSON, as in rows."""
     names = [name, *second_names]
     texts = [name, namespace, *second_names]
     texts += msgspec.json.decode(tags, type=list[str])
@@ -166,27 +166,27 @@ def _result(kind: str, namespace: str, name: str, updated_at: Micros) -> SearchR
 
 
 class _Term(Struct, frozen=True):
-    """A word of a query, and the same as a part of a name; a short part is one whole."""
+    """A word of a query, and the word as a part of a name."""
 
     word: str
     part: str
     is_short: bool
 
     def strictly(self, language: _Language) -> str:
-        """The word as it stands."""
+        """Return the term for the whole word."""
         return language.word.format(self.word)
 
     def loosely(self, language: _Language) -> str:
-        """The word as the beginning of one, or inside a word of a name."""
+        """Return the term for a prefix, or for a part of a word in a name."""
         inside = language.word if self.is_short else language.beginning
         begun = language.beginning.format(self.word)
         return f"({begun}{language.either}{inside.format(self.part)})"
 
 
 def _terms(q: str) -> list[list[_Term]]:
-    """What must be found: for each word of the query the whole of it, then its pieces if several.
+    """Return the terms of a query: each whole word, or its pieces if there are several.
 
-    `ordersDaily` is found by `ordersdaily`, or by `orders` and `daily`.
+    `ordersdaily` finds `ordersDaily`, and so do `orders` and `daily`.
     """
     runs: list[str] = list(dict.fromkeys(_RUN.findall(_plain(q))))
     pieces: dict[str, list[str]] = {run: _PIECE.findall(run) for run in runs}
@@ -205,7 +205,7 @@ def _term(text: str) -> _Term:
 
 
 def _expression(terms: list[list[_Term]], loose: int, language: _Language) -> str:
-    """Every term by its whole or by all its pieces; from number `loose` on, also by parts."""
+    """Return the expression for every term; from number `loose` on, also by parts."""
     alternatives = []
     for number, (whole, *pieces) in enumerate(terms):
         written = _Term.loosely if number >= loose else _Term.strictly
@@ -218,7 +218,7 @@ def _expression(terms: list[list[_Term]], loose: int, language: _Language) -> st
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The parts by which each word of a name is found from inside."""
+    """Return the parts by which each word of a name is found from inside."""
     for run in _RUN.findall(_plain(text)):
         letters = _letters(run)
         for start in range(len(letters)):
@@ -231,7 +231,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _letters(run: str) -> list[str]:
-    """The letters and digits of a word in lower case, those of other scripts spelled out."""
+    """Return the letters and digits of a word in lower case; transliterate other scripts."""
     letters = list(run.casefold())[:WORD_CHARS_MAX]
     return [letter if letter.isascii() else f"u{ord(letter):x}" for letter in letters]
 
@@ -255,7 +255,7 @@ def _pieces(run: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """The text without accents; digits and letters of other widths become plain ones."""
+    """Return the text without accents and with plain digits and letters."""
     if text.isascii():
         return text
     letters = unicodedata.normalize("NFKD", text)
@@ -263,10 +263,10 @@ def _plain(text: str) -> str:
 
 
 def _word(part: str) -> str:
-    """A letter and then ASCII letters and digits, which both databases take for one word.
+    """Return an ASCII letter followed by letters and digits: one word for both databases.
 
-    PostgreSQL reads `8e43z4` as a number and a word, and what else is a letter depends on its
-    locale, so digits in front and letters of other scripts are spelled out.
+    PostgreSQL reads `8e43z4` as a number and a word, and other letters depend on its locale.
+    Leading digits and letters of other scripts are therefore transliterated.
     """
     word = part.casefold()
     if not word.isascii():

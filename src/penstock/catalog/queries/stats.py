@@ -1,4 +1,4 @@
-"""How many events, jobs, datasets and sources there were, hour by hour or day by day."""
+"""Numbers of events, jobs, datasets and sources by hour or day."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -14,12 +14,12 @@ from penstock.clock import HOUR, Micros, format_time, from_datetime, to_datetime
 from penstock.db import Transaction
 from penstock.errors import Invalid
 
-# Days begin on a quarter of an hour of UTC in every time zone.
+# In every time zone, days begin on a quarter of an hour of UTC.
 SLOT: Micros = HOUR // 4
 
 
 class Period(StrEnum):
-    """How far back to look."""
+    """The period of statistics."""
 
     DAY = "DAY"  # 24 hours
     WEEK = "WEEK"  # 7 days
@@ -28,7 +28,7 @@ class Period(StrEnum):
 def lineage_event_stats(
     tx: Transaction, period: Period, timezone: str, now: Micros
 ) -> list[EventInterval]:
-    """Events in each interval by type; an hour belongs to the day on which it begins."""
+    """Return events by interval and type; an hour belongs to the day on which it begins."""
     bounds = _bounds(period, timezone, now)
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     rows = tx.fetch("count_events_per_hour", after=bounds[0], before=bounds[-1])
@@ -40,13 +40,13 @@ def lineage_event_stats(
 def dataset_stats(
     tx: Transaction, period: Period, timezone: str, now: Micros
 ) -> list[IntervalCount]:
-    """How many of today's datasets were there when each interval ended."""
+    """Return the number of today's datasets that existed at the end of each interval."""
     bounds = _bounds(period, timezone, now)
     return _cumulative(tx, bounds, "count_datasets_created", "read_tallies", "DATASET")
 
 
 def job_stats(tx: Transaction, period: Period, timezone: str, now: Micros) -> list[IntervalCount]:
-    """How many of today's jobs were there when each interval ended."""
+    """Return the number of today's jobs that existed at the end of each interval."""
     bounds = _bounds(period, timezone, now)
     return _cumulative(tx, bounds, "count_jobs_created", "read_tallies", "JOB")
 
@@ -54,14 +54,14 @@ def job_stats(tx: Transaction, period: Period, timezone: str, now: Micros) -> li
 def source_stats(
     tx: Transaction, period: Period, timezone: str, now: Micros
 ) -> list[IntervalCount]:
-    """How many sources were there when each interval ended."""
+    """Return the number of sources that existed at the end of each interval."""
     return _cumulative(tx, _bounds(period, timezone, now), "count_sources_created", "count_sources")
 
 
 def _cumulative(
     tx: Transaction, bounds: Sequence[Micros], created: str, totals: str, kind: str = ""
 ) -> list[IntervalCount]:
-    """All there are now, less those created after the interval."""
+    """Subtract those created after an interval from all that exist now."""
     rows, counted = tx.fetch_many(
         [(created, {"after": bounds[1], "slot": SLOT}), (totals, {"kind": kind})]
     )
@@ -93,7 +93,7 @@ def _events(start: Micros, end: Micros, counts: Counter[str]) -> EventInterval:
 
 
 def _bounds(period: Period, timezone: str, now: Micros) -> list[Micros]:
-    """Where the intervals begin, and where the last one, which holds `now`, ends."""
+    """Return the starts of the intervals, and the end of the last one, which contains `now`."""
     zone = _zone(timezone)
     if period is Period.DAY:
         end = hour_of(now) + HOUR
