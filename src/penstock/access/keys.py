@@ -243,7 +243,7 @@ class Keys:
             return _listed(tx.fetch("keys_all" if revoked else "keys_live"))
 
     def were_made_lately(self) -> bool | None:
-        """Return whether any key was ever created, from the cache; None if the database must be asked."""
+        """Return whether any key was ever created; None if only the database knows."""
         if self._were_made:
             return True
         return False if self._seconds() < self._absent_until else None

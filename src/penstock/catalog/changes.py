@@ -62,14 +62,14 @@ _job_search_parts = attrgetter("hidden", "description", "tags")
 
 def changes(uow: UnitOfWork) -> Changes:
     """Return every change of the batch, in the order to write them."""
-    held = uow.job_versions.before
-    gone = [_Gone(version_id) for version_id in held if uow.job_versions.get(version_id) is None]
+    former = uow.job_versions.before
+    gone = [_Gone(version_id) for version_id in former if uow.job_versions.get(version_id) is None]
     datasets, advanced_datasets = uow.datasets.parted(DatasetAdvance)
     versions, advanced_versions = uow.versions.parted(VersionAdvance)
     jobs, advanced_jobs = uow.jobs.parted(JobAdvance)
     job_versions, advanced_job_versions = uow.job_versions.parted(JobVersionAdvance)
     runs, advanced_runs = uow.runs.parted(RunAdvance)
-    found: Changes = [
+    batch: Changes = [
         ("forget_job_versions", gone),
         ("put_namespaces", uow.namespaces.changed()),
         ("put_sources", uow.sources.changed()),
@@ -110,7 +110,7 @@ def changes(uow: UnitOfWork) -> Changes:
         ("put_search_docs", list(_search_docs(uow))),
         *(change for group in uow.groups for change in group.changes()),
     ]
-    return [change for change in found if change[1]]
+    return [change for change in batch if change[1]]
 
 
 def _column_edges(uow: UnitOfWork) -> Iterator[ColumnEdgeRow]:
@@ -174,10 +174,10 @@ def _second_names(uow: UnitOfWork, stored: Sequence[str]) -> dict[str, list[Alia
     """Return the second names of datasets, stored and uncommitted, by dataset."""
     known = uow.tx.rows(AliasRow, "aliases_of_datasets", ids=stored) if stored else []
     seen = {alias.id: alias for alias in [*known, *uow.aliases.unstored()]}
-    found: dict[str, list[AliasRow]] = {}
+    names: dict[str, list[AliasRow]] = {}
     for alias in sorted(seen.values(), key=attrgetter("namespace", "name")):
-        found.setdefault(alias.dataset_id, []).append(alias)
-    return found
+        names.setdefault(alias.dataset_id, []).append(alias)
+    return names
 
 
 def _dataset_words(uow: UnitOfWork, row: DatasetRow, second_names: Sequence[AliasRow]) -> str:
@@ -199,10 +199,12 @@ def _dataset_reads_differently(uow: UnitOfWork, before: DatasetRow | None, row: 
     was = before.current_version_id or before.latest_version_id
     if shown == was and shown not in uow.versions.before:
         return False
-    held = uow.versions.before.get(was) or (uow.versions.get(was) if was else None)
-    if held is None:
+    version = uow.versions.before.get(was) or (uow.versions.get(was) if was else None)
+    if version is None:
         return True
-    schema = held.schema_id if held.schema_id != NO_SCHEMA else observed_schema(before.observed)[1]
+    schema = (
+        version.schema_id if version.schema_id != NO_SCHEMA else observed_schema(before.observed)[1]
+    )
     return schema != shown_schema(uow, row)[1]
 
 

@@ -188,9 +188,9 @@ class UnitOfWork(BaseUnitOfWork):
             self.versions.fill(wanted, {row.id: row for row in rows})
 
     def _fetch_io(self, runs: list[str]) -> dict[str, Io]:
-        found: dict[str, Io] = {run: {} for run in runs}
-        found.update(_io_by_run(self.tx.fetch("run_datasets_by_runs", ids=runs)))
-        return found
+        inputs_and_outputs: dict[str, Io] = {run: {} for run in runs}
+        inputs_and_outputs.update(_io_by_run(self.tx.fetch("run_datasets_by_runs", ids=runs)))
+        return inputs_and_outputs
 
     def _fetch_edges(self, jobs: list[str]) -> dict[str, Edges]:
         return _edges(jobs, self.tx.fetch("current_edges_of_jobs", ids=jobs))
@@ -225,9 +225,9 @@ class UnitOfWork(BaseUnitOfWork):
     def put_edge(self, row: EdgeRow) -> None:
         """Record a dataset that a job reads or writes; keep the earliest first sight."""
         edges, key = dict(self.edges_of(row.job_id)), (row.role, row.dataset_id)
-        held = self.edge_rows.get((row.job_id, *key))
-        if held is not None and held.first_at < row.first_at:
-            row = msgspec.structs.replace(row, first_at=held.first_at)
+        former = self.edge_rows.get((row.job_id, *key))
+        if former is not None and former.first_at < row.first_at:
+            row = msgspec.structs.replace(row, first_at=former.first_at)
         self.edge_rows.put((row.job_id, *key), row)
         since = edges.pop(key, row.first_at)
         if row.current:
@@ -391,14 +391,14 @@ def place_of(version: VersionRow) -> Place:
 
 
 def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
-    found: dict[str, dict[IoKey, RunDatasetRow]] = {}
+    by_run: dict[str, dict[IoKey, RunDatasetRow]] = {}
     for row in rows:
-        found.setdefault(row[0], {})[(row[1], row[2])] = RunDatasetRow(*row)
-    return dict(found)
+        by_run.setdefault(row[0], {})[(row[1], row[2])] = RunDatasetRow(*row)
+    return dict(by_run)
 
 
 def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
-    found: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
+    by_job: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
     for job_id, role, dataset_id, first_at in rows:
-        found[job_id][Role(role).value, dataset_id] = first_at
-    return dict(found)
+        by_job[job_id][Role(role).value, dataset_id] = first_at
+    return dict(by_job)

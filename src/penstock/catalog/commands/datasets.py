@@ -53,10 +53,10 @@ class PutDataset(Write, frozen=True):
             raise NotFound(f"there is no source {self.source_name!r}; create it first")
         run = run_row(uow, self.run_id) if self.run_id is not None else None
         dataset_id = uow.dataset_id(ids.dataset_id(self.namespace, self.name))
-        held = uow.datasets.get(dataset_id)
-        if held is not None:
-            now = datasets.next_change(held, now)
-        dataset = self._stated(uow, dataset_id, held, now)
+        former = uow.datasets.get(dataset_id)
+        if former is not None:
+            now = datasets.next_change(former, now)
+        dataset = self._stated(uow, dataset_id, former, now)
         dataset_names.show_namespace(uow, dataset.namespace)
         uow.datasets.put(dataset.id, dataset)
         if self.schema_location is not None:

@@ -47,12 +47,12 @@ class PutJob(Write, frozen=True):
         job_id = ids.job_id(self.namespace, self.name)
         if run is not None and run.job_id != job_id:
             raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
-        held = uow.jobs.get(job_id)
-        if held is not None:
-            now = jobs.next_change(held, now)
+        former = uow.jobs.get(job_id)
+        if former is not None:
+            now = jobs.next_change(former, now)
         else:
-            held = jobs.new_job(job_id, self.namespace, self.name, now)
-        job = self._stated(uow, held, now)
+            former = jobs.new_job(job_id, self.namespace, self.name, now)
+        job = self._stated(uow, former, now)
         names.show_namespace(uow, job.namespace)
         uow.jobs.put(job.id, job)
         inputs, outputs = (

@@ -33,9 +33,9 @@ class CreateRun(Write, frozen=True):
         """Write it in state NEW; repeating the command has no effect."""
         job = job_row(uow, self.namespace, self.job, visible=True)
         run_id = ids.run_id(self.run_id) if self.run_id is not None else ids.new_id()
-        held = uow.runs.get(run_id)
-        if held is not None:
-            if held.job_id != job.id:
+        former = uow.runs.get(run_id)
+        if former is not None:
+            if former.job_id != job.id:
                 raise Conflict(f"run {run_id} already belongs to another job; use a new id")
             return run_id
         external = self.run_id if self.run_id is not None and self.run_id != run_id else None

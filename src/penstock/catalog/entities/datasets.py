@@ -173,8 +173,8 @@ def describe_version(
     uow: UnitOfWork, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
 ) -> tuple[VersionRow, Facets]:
     """Merge the facets of an event into a version; return the facets that won as well."""
-    held = version.facets
-    merged = merge(held, version.stamps, facets, stamp)
+    former = version.facets
+    merged = merge(former, version.stamps, facets, stamp)
     if merged is None:
         if at < version.created_at:
             version = replace(version, created_at=at)
@@ -203,7 +203,7 @@ def describe_version(
         version = replace(version, column_set_id=columns)
     uow.versions.put(version.id, version)
     if version.published_at is not None:
-        version = _describe_again(uow, version, is_stamped_only=merged.facets is held)
+        version = _describe_again(uow, version, is_stamped_only=merged.facets is former)
     return version, won
 
 
@@ -232,8 +232,8 @@ def describe_dataset(
     """
     if "documentation" in facets:
         stated = known_facets.documentation(facets)
-        held = (dataset.description_stamp, dataset.description or "")
-        if stated is not None and (stamp, stated) > held:
+        former = (dataset.description_stamp, dataset.description or "")
+        if stated is not None and (stamp, stated) > former:
             dataset = replace(dataset, description=stated or None, description_stamp=stamp)
     if "dataSource" in facets:
         source = names.ensure_source(uow, known_facets.data_source(facets), dataset.namespace, at)

@@ -81,13 +81,14 @@ def pass_on(uow: UnitOfWork, version: VersionRow, until: Place) -> None:
     """
     before = version
     while later := uow.published_after(before):
-        for held in later:
-            fresh = inherit(uow, held, before)
-            if fresh != held:
-                uow.versions.learn(held.id, held)  # otherwise the batch takes it for a new version
+        for following in later:
+            fresh = inherit(uow, following, before)
+            if fresh != following:
+                # Otherwise the batch takes it for a new version.
+                uow.versions.learn(following.id, following)
                 uow.versions.put(fresh.id, fresh)
                 mark_shown(uow, fresh)
-            elif place_of(held) > until:
+            elif place_of(following) > until:
                 return
             before = fresh
 
@@ -104,11 +105,11 @@ def _inherited_set(
 ) -> str | None:
     """Store the set that a version inherits; return its id, or None if it inherits nothing."""
     stated = read_stamps(before.stamps).keys() - OF_ONE_VERSION
-    held = before.inherited_set_id
-    if held is None and not stated - own:
+    inherited_id = before.inherited_set_id
+    if inherited_id is None and not stated - own:
         return None
     if not stated and not removed and not own - OF_ONE_VERSION:
-        return held
+        return inherited_id
     facets, stamps = _effective(uow, before)
     names = sorted(
         name

@@ -259,9 +259,9 @@ def give_version(uow: UnitOfWork, run: RunRow, version_id: str) -> RunRow:
 
 def mention_edges(uow: UnitOfWork, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
     """Show the edges of a run that is still running."""
-    held = uow.edges_of(job_id)
+    edges = uow.edges_of(job_id)
     for key in io:
-        if held.get(key, at + 1) > at:
+        if edges.get(key, at + 1) > at:
             uow.put_edge(EdgeRow(job_id, Role(key[0]), key[1], 1, at))
 
 

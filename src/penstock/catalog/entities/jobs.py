@@ -141,15 +141,15 @@ def ensure_parent(
     key may not write the parent's namespace changes neither an existing job nor a run with events.
     """
     job_id = ids.job_id(parent.namespace, parent.name)
-    held = uow.jobs.get(job_id)
-    job = held or new_job(job_id, parent.namespace, parent.name, at)
-    may_change = held is None or not is_elsewhere
+    former = uow.jobs.get(job_id)
+    job = former or new_job(job_id, parent.namespace, parent.name, at)
+    may_change = former is None or not is_elsewhere
     if may_change and (job.hidden or not job.created_at <= at <= job.updated_at):
         job = named_again(job, at)
     run = uow.runs.get(parent.run_id)
     if may_change and run is not None and run.job_id != job_id:
         job = hide_if_empty(job)
-    if job != held:
+    if job != former:
         uow.jobs.put(job_id, job)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
@@ -217,8 +217,8 @@ def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str)
 
     At equal times any name is later than "unknown"; otherwise the ids decide.
     """
-    held = (run.updated_at, job.name != UNKNOWN, job.id)
-    return (at, name != UNKNOWN, job_id) > held
+    present = (run.updated_at, job.name != UNKNOWN, job.id)
+    return (at, name != UNKNOWN, job_id) > present
 
 
 def move_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:

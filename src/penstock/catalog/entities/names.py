@@ -151,9 +151,9 @@ def add_aliases(
 
 def names_told(facets: Iterable[str]) -> dict[str, DatasetName]:
     """Return the names of all datasets in these sets of column lineage, by id."""
-    found = {}
+    names = {}
     for text in facets:
         for stated in column_inputs(read_facets(text)) or ():
             name = DatasetName(stated.namespace, stated.name)
-            found[ids.dataset_id(name.namespace, name.name)] = name
-    return found
+            names[ids.dataset_id(name.namespace, name.name)] = name
+    return names

@@ -73,9 +73,11 @@ def read_dataset(
             version_id = dataset.implied_version_id or ""
         row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
         uow.put_io(row)
-    told = known_facets.of_reading(stated.facets, stated.io_facets) if stated is not None else None
-    if told:
-        _report(uow, row, told, stamp)
+    reported = (
+        known_facets.of_reading(stated.facets, stated.io_facets) if stated is not None else None
+    )
+    if reported:
+        _report(uow, row, reported, stamp)
     return row.version_id
 
 

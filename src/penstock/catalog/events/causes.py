@@ -96,8 +96,8 @@ def _is_warning(severity: str | None) -> bool:
 
 def _failed_checks(facets: Facets) -> Iterator[str]:
     for name in (ASSERTIONS, EXPECTATIONS):
-        found = _read(facets, name, _decode_assertions)
-        for each in found.assertions if found is not None else ():
+        results = _read(facets, name, _decode_assertions)
+        for each in results.assertions if results is not None else ():
             if not each.success and not _is_warning(each.severity):
                 check = each.assertion or each.expectation_type or "a check"
                 named = f"{check} of {each.column}" if each.column else check

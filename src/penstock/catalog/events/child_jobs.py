@@ -51,9 +51,9 @@ def find_children(tx: Transaction, names: Iterable[tuple[str, str]]) -> dict[str
 def child_of(children: dict[str, ChildJob], namespace: str, name: str) -> ChildJob | None:
     """Return the job among these that Marquez calls by this name."""
     for child in child_names(name):
-        found = children.get(job_id(namespace, child))
-        if found is not None and found.is_called(name):
-            return found
+        job = children.get(job_id(namespace, child))
+        if job is not None and job.is_called(name):
+            return job
     return None
 
 

@@ -222,22 +222,22 @@ def parent(facets: Facets) -> ParentRun | None:
     """Return the `parent` facet, or `parentRun` of older clients."""
     if "parent" not in facets and "parentRun" not in facets:
         return None
-    found = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
-    if found is None or not _names(found.run.runId, found.job.namespace, found.job.name):
+    facet = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
+    if facet is None or not _names(facet.run.runId, facet.job.namespace, facet.job.name):
         return None
-    run_id = ids.run_id(found.run.runId)
-    external = found.run.runId if run_id != found.run.runId else None
-    return ParentRun(run_id, external, found.job.namespace, found.job.name)
+    run_id = ids.run_id(facet.run.runId)
+    external = facet.run.runId if run_id != facet.run.runId else None
+    return ParentRun(run_id, external, facet.job.namespace, facet.job.name)
 
 
 def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
     """Return the nominal interval of a run."""
-    found = _read_nominal_time(facets, "nominalTime")
-    if found is None:
+    facet = _read_nominal_time(facets, "nominalTime")
+    if facet is None:
         return None
     try:
-        end = parse_time(found.nominalEndTime) if found.nominalEndTime else None
-        return parse_time(found.nominalStartTime), end
+        end = parse_time(facet.nominalEndTime) if facet.nominalEndTime else None
+        return parse_time(facet.nominalStartTime), end
     except Invalid:
         return None
 
@@ -246,49 +246,49 @@ def documentation(facets: Facets) -> str | None:
     """Return the description of a job or dataset; "" if it was deleted."""
     if _is_deleted(facets, "documentation"):
         return ""
-    found = _read_documentation(facets, "documentation")
-    return _clean(found.description) if found else None
+    facet = _read_documentation(facets, "documentation")
+    return _clean(facet.description) if facet else None
 
 
 def code_location(facets: Facets) -> str | None:
     """Return the code location of a job."""
-    found = _read_code_location(facets, "sourceCodeLocation")
-    return _clean(found.url) if found else None
+    facet = _read_code_location(facets, "sourceCodeLocation")
+    return _clean(facet.url) if facet else None
 
 
 def job_type(facets: Facets) -> str | None:
     """Return BATCH or STREAM, if the event states it."""
-    found = _read_job_type(facets, "jobType")
-    if found is None:
+    facet = _read_job_type(facets, "jobType")
+    if facet is None:
         return None
-    return {"BATCH": "BATCH", "STREAMING": "STREAM"}.get(found.processingType.upper())
+    return {"BATCH": "BATCH", "STREAMING": "STREAM"}.get(facet.processingType.upper())
 
 
 def job_labels(facets: Facets) -> list[str]:
     """Return the type of a job and its integration, as Marquez labels it."""
-    found = _read_job_labels(facets, "jobType")
-    labels = (found.jobType, found.integration) if found else ()
+    facet = _read_job_labels(facets, "jobType")
+    labels = (facet.jobType, facet.integration) if facet else ()
     return [_clean(label) for label in labels if label]
 
 
 def lifecycle(facets: Facets) -> str | None:
     """Return the lifecycle change: CREATE, ALTER, OVERWRITE, TRUNCATE, RENAME or DROP."""
-    found = _read_lifecycle(facets, LIFECYCLE)
-    return _clean(found.lifecycleStateChange).upper() if found else None
+    facet = _read_lifecycle(facets, LIFECYCLE)
+    return _clean(facet.lifecycleStateChange).upper() if facet else None
 
 
 def data_source(facets: Facets) -> DataSource | None:
     """Return the data source of a dataset."""
-    found = _read_data_source(facets, "dataSource")
-    if found is None or not _names(found.name):
+    facet = _read_data_source(facets, "dataSource")
+    if facet is None or not _names(facet.name):
         return None
-    return DataSource(found.name, _clean(found.uri or "") or None)
+    return DataSource(facet.name, _clean(facet.uri or "") or None)
 
 
 def aliases(facets: Facets) -> list[Alias]:
     """Return the second names of a dataset."""
-    found = _read_symlinks(facets, "symlinks")
-    named = found.identifiers if found else []
+    facet = _read_symlinks(facets, "symlinks")
+    named = facet.identifiers if facet else []
     return [each for each in named if _names(each.namespace, each.name) and _fits(each.type)]
 
 
@@ -303,11 +303,11 @@ def of_reading(facets: Facets, input_facets: Facets) -> Facets:
 
 def tags(facets: Facets) -> list[TagMark]:
     """Return tags: `key` if the value only says that it is set, else `key:value`."""
-    found = _read_tags(facets, "tags")
-    if found is None:
+    facet = _read_tags(facets, "tags")
+    if facet is None:
         return []
     marks = []
-    for tag in found.tags:
+    for tag in facet.tags:
         plain = tag.value in (
             None,
             "",
@@ -325,8 +325,8 @@ def column_inputs(facets: Facets) -> list[ColumnInput] | None:
     """Return the dependencies between fields, or None if the event reports none."""
     if _is_deleted(facets, COLUMNS):
         return []
-    found = _read_column_lineage(facets, COLUMNS)
-    if found is None:
+    facet = _read_column_lineage(facets, COLUMNS)
+    if facet is None:
         return None
     inputs = [
         ColumnInput(
@@ -337,7 +337,7 @@ def column_inputs(facets: Facets) -> list[ColumnInput] | None:
             *_transformation(column, source.transformations),
             indirect=_is_indirect(source.transformations),
         )
-        for name, column in found.fields.items()
+        for name, column in facet.fields.items()
         for source in column.inputFields
         if _names(source.namespace, source.name) and _fits(name, source.field)
     ]
@@ -350,7 +350,7 @@ def column_inputs(facets: Facets) -> list[ColumnInput] | None:
             *_transformation(_ColumnInputs(), source.transformations),
             indirect=True,
         )
-        for source in found.dataset
+        for source in facet.dataset
         if _names(source.namespace, source.name) and _fits(source.field)
     ]
 

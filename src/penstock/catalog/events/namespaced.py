@@ -155,5 +155,5 @@ def _with_names(facets: Facets, kept: Sequence[Alias]) -> Facets:
     others = {key: value for key, value in facets.items() if key != "symlinks"}
     if not kept:
         return others
-    said = _read_symlinks(facets["symlinks"]) | {"identifiers": Raw(msgspec.json.encode(kept))}
-    return others | {"symlinks": Raw(msgspec.json.encode(said))}
+    symlinks = _read_symlinks(facets["symlinks"]) | {"identifiers": Raw(msgspec.json.encode(kept))}
+    return others | {"symlinks": Raw(msgspec.json.encode(symlinks))}

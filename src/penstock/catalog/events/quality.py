@@ -35,12 +35,12 @@ def with_reports(facets: Facets, written: str | None, reports: Iterable[str]) ->
     if written is not None:
         of_writing = read_facets(written).items()
         shown |= {name: facet for name, facet in of_writing if name not in _OF_A_PART}
-    found: dict[str, list[Raw]] = {}
+    by_name: dict[str, list[Raw]] = {}
     for report in reports:
         for name, facet in read_facets(report).items():
             if name in CHECKS:
-                found.setdefault(name, []).append(facet)
-    for name, of_name in found.items():
+                by_name.setdefault(name, []).append(facet)
+    for name, of_name in by_name.items():
         shown[name] = _laid_together(of_name) if name in _LISTS else of_name[0]
     return shown
 

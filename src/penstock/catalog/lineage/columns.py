@@ -95,10 +95,10 @@ class Columns:
     def sources(self, columns: Collection[Column]) -> set[Column]:
         """Return the columns that these depend on, directly or with all of their dataset."""
         inputs = self.inputs_of(columns)
-        found = {source.column for column in columns for source in inputs[column]}
+        columns_read = {source.column for column in columns for source in inputs[column]}
         for dataset in {column.dataset_id for column in columns}:
-            found |= {source.column for source in self.inputs_of_all_fields(dataset)}
-        return found
+            columns_read |= {source.column for source in self.inputs_of_all_fields(dataset)}
+        return columns_read
 
     def products(self, columns: Collection[Column]) -> set[Column]:
         """Return the columns and whole datasets that depend on these columns."""
@@ -111,14 +111,14 @@ class Columns:
         wanted = set(columns)
         rows = [row for row in rows if (row[0], row[1]) in wanted]
         self._show({row[2] for row in rows})
-        found = {
+        dependents = {
             Column(dataset, field)
             for _, _, dataset, field, set_id in rows
             if (version := self._shown[dataset]) is not None and version.column_set_id == set_id
         }
-        dependent = {column.dataset_id for column in found if column.field == ALL_FIELDS}
-        found -= {Column(dataset, ALL_FIELDS) for dataset in dependent}
-        return found | self.all_of(dependent) if self._with_indirect else found
+        dependent = {column.dataset_id for column in dependents if column.field == ALL_FIELDS}
+        dependents -= {Column(dataset, ALL_FIELDS) for dataset in dependent}
+        return dependents | self.all_of(dependent) if self._with_indirect else dependents
 
     def inputs_of(self, columns: Collection[Column]) -> dict[Column, list[MadeFrom]]:
         """Return the inputs of these columns, and maybe of others."""

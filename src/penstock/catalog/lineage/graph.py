@@ -325,7 +325,7 @@ def _walk_by_jobs(
 
 def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, walk: _Walk) -> _Found:
     """Walk level by level; a level has only jobs or only datasets."""
-    found = _Found([], [], [])
+    walked = _Found([], [], [])
     frontier = set(walk.first)
     seen = set(frontier)
     for level in range(walk.levels + 1):
@@ -334,38 +334,38 @@ def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, wal
             edges, (rows,) = source.edges_of(here, root.ask("lineage_jobs", here))
             visible = {row[0] for row in rows}
             edges = [edge for edge in edges if edge.job_id in visible]
-            found.jobs.extend(rows)
-            found.edges.extend(edges)
+            walked.jobs.extend(rows)
+            walked.edges.extend(edges)
             frontier = {edge.dataset_id for edge in edges if edge.role in steps.from_job}
             if level == 0 and not root.is_job:
                 frontier.add(root.id)  # in one direction, its own jobs do not lead to it
         elif level < walk.levels:
             ask = root.ask("lineage_datasets", here)
             jobs, (rows,) = source.jobs_beside(here, steps.from_dataset, ask)
-            found.datasets.extend(rows)
+            walked.datasets.extend(rows)
             frontier = set(jobs)
         else:
             (rows,) = tx.fetch_many([root.ask("lineage_datasets", here)])
-            found.datasets.extend(rows)
+            walked.datasets.extend(rows)
         frontier -= seen
         if not frontier:
             break
         seen |= frontier
         check_size(len(seen))
-    return found
+    return walked
 
 
-def _draw(root: _Root, found: _Found) -> LineageGraph:
+def _draw(root: _Root, walked: _Found) -> LineageGraph:
     """Return the nodes found and the edges between them."""
-    names = {row[0]: job_node(row[1], row[2]) for row in found.jobs}
-    names |= {row[0]: dataset_node(row[1], row[2]) for row in found.datasets}
-    index = EdgeIndex(_ends(found.edges, names))
-    sides = _sides(found.edges)
+    names = {row[0]: job_node(row[1], row[2]) for row in walked.jobs}
+    names |= {row[0]: dataset_node(row[1], row[2]) for row in walked.datasets}
+    index = EdgeIndex(_ends(walked.edges, names))
+    sides = _sides(walked.edges)
     nodes: list[JobNode | DatasetNode] = []
-    for row in found.jobs:
+    for row in walked.jobs:
         job, node = _job_data(row, sides, root.as_of), names[row[0]]
         nodes.append(JobNode(node, job, index.into[node], index.out_of[node]))
-    for row in found.datasets:
+    for row in walked.datasets:
         is_root = row[0] == root.id
         version, dropped = (root.version, root.dropped) if is_root else (None, False)
         dataset, node = _dataset_data(row, version, dropped), names[row[0]]
@@ -411,14 +411,14 @@ def _job_data(row: Row, sides: _Sides, at: Micros | None) -> JobData:
 
 def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
     """Return a run as it was at a time, without later changes."""
-    found, state, created_at, updated_at, nominal_start, nominal_end, started_at, ended_at = run
+    run_id, state, created_at, updated_at, nominal_start, nominal_end, started_at, ended_at = run
     if at is not None and ended_at is not None and ended_at > at:
         state, ended_at = RunState.RUNNING, None
     if at is not None and started_at is not None and started_at > at:
         state, started_at = RunState.NEW, None
     ended = started_at is not None and ended_at is not None
     return GraphRun(
-        id=found,
+        id=run_id,
         created_at=format_time(created_at),
         updated_at=format_time(updated_at),
         nominal_start_time=time_or_none(nominal_start),

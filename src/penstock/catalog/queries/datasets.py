@@ -115,9 +115,9 @@ def get_dataset(
     tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
 ) -> Dataset:
     """Return a dataset by its own name or by a second name."""
-    found, _ = _find(tx, namespace, name, include_deleted=include_deleted)
-    aliases = tx.rows(Alias, "read_aliases", id=found)
-    return load_datasets(tx, [found], aliases)[0]
+    key, _ = _find(tx, namespace, name, include_deleted=include_deleted)
+    aliases = tx.rows(Alias, "read_aliases", id=key)
+    return load_datasets(tx, [key], aliases)[0]
 
 
 def list_datasets(tx: Transaction, namespace: str, limit: int, offset: int) -> Page[Dataset]:
@@ -146,16 +146,16 @@ def get_dataset_version(tx: Transaction, namespace: str, name: str, version: str
     dataset, _ = _find(tx, namespace, name)
     if number := _NUMBER.fullmatch(version):
         rows = tx.fetch("read_version_by_number", dataset_id=dataset, number=int(number[1]))
-        ids = [found for (found,) in rows]
+        ids = [versions for (versions,) in rows]
     else:
         ids = [version.lower()] if is_uuid(version) else []
-    found = _load_versions(tx, ids, of_dataset=dataset)
-    if not found:
+    versions = _load_versions(tx, ids, of_dataset=dataset)
+    if not versions:
         raise NotFound(
             f"dataset {name!r} in namespace {namespace!r} has no version {version!r}; "
             "list its versions, and name one by its UUID or its number, like V2"
         )
-    return found[0]
+    return versions[0]
 
 
 def load_datasets(
@@ -173,11 +173,11 @@ def load_datasets(
 
 def _load_reports(tx: Transaction, versions: Sequence[str]) -> _Reports:
     """Return quality reports by version, the newest first."""
-    found: _Reports = defaultdict(list)
+    reports: _Reports = defaultdict(list)
     rows = tx.fetch("read_quality_reports", ids=list(versions), most=REPORTS_MAX)
     for version, facets in rows if versions else ():
-        found[version].append(facets)
-    return found
+        reports[version].append(facets)
+    return reports
 
 
 def _find(
