@@ -1,1 +1,1 @@
-"""Measurements: what one server does per second, and how long its answers take."""
+"""Benchmarks: throughput and latency of one server."""

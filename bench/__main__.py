@@ -46,9 +46,9 @@ FINISHED_QUICK = 10_000
 
 
 def main() -> None:
-    """Measure what was asked for; a target that is missed is reported, not an error."""
+    """Run the requested benchmarks; report a missed target without an error."""
     given = _arguments()
-    # Whoever stops us must not leave servers and databases behind.
+    # A signal must not leave servers and databases behind.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     console = Console(width=None if sys.stdout.isatty() else 120)
     report = new_report(quick=given.quick)
@@ -132,7 +132,7 @@ def _claim_plan(given: argparse.Namespace) -> claims.Plan:
 
 @contextmanager
 def _profiles(given: argparse.Namespace, database: str, say: Say) -> Iterator[Path | None]:
-    """A folder for profiles, if they are wanted, shown at the end."""
+    """Return a folder for profiles, if requested; print it at the end."""
     if not given.profile:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Arcs: lots per second through the engine, the cost of scheduling one, and gaps among many."""
+"""Arcs: lots per second through the engine, the cost of scheduling, and gaps."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ GAPS_MS_MAX = 1000
 
 
 class Plan(Struct, frozen=True):
-    """How much to measure."""
+    """The size of the measurement."""
 
     lots: int = 400  # through the engine, in each round
     rounds: int = 3
@@ -43,7 +43,7 @@ QUICK = Plan(
 
 
 class Arcs(Struct, frozen=True):
-    """All that was measured."""
+    """All results."""
 
     passing: list[Passing]
     scheduling: list[Scheduling]
@@ -52,7 +52,7 @@ class Arcs(Struct, frozen=True):
 
 
 def measure_arcs(bench: Bench, databases: Sequence[str], plan: Plan, say: Say) -> Arcs:
-    """The engine and gaps on each database; scheduling where a long history can be written."""
+    """Measure the engine and gaps on each database, and scheduling on PostgreSQL."""
     return Arcs(
         passing=[
             measure_passing(bench, database, plan.lots, plan.rounds, plan.seconds, say)
@@ -75,7 +75,7 @@ def measure_arcs(bench: Bench, databases: Sequence[str], plan: Plan, say: Say) -
 
 
 def arc_targets(measured: Arcs) -> list[Target]:
-    """Scheduling stays as cheap as it was, gaps are named at once, and backfills keep up."""
+    """Check that scheduling stays flat, gaps are found at once, and backfills keep up."""
     flat = [
         at_least(
             f"postgresql: scheduling {one.at_once} at once, {one.many:,} lots done",

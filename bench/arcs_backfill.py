@@ -1,4 +1,4 @@
-"""Lots of a backfill beside fresh lots: an engine should be as busy with either."""
+"""Lots of a backfill against fresh lots through one engine."""
 
 import statistics
 import tempfile
@@ -38,7 +38,7 @@ _LOOK_SECONDS = 0.02
 
 
 class Refilling(Struct, frozen=True):
-    """Lots per second of each kind, the medians of rounds, and the median of their ratio."""
+    """Lots per second of each kind: medians of rounds, and the median of the ratios."""
 
     database: str
     lots: int  # in each round
@@ -48,13 +48,13 @@ class Refilling(Struct, frozen=True):
 
 
 def work_shortly(context: Context) -> None:
-    """A workload that takes a while and makes nothing."""
+    """Sleep briefly and write nothing."""
     time.sleep(WORK_SECONDS)
     context.empty()
 
 
 def measure_refilling(bench: Bench, database: str, lots: int, rounds: int, say: Say) -> Refilling:
-    """Let fresh lots and a backfill of the same lots have their turns on one engine."""
+    """Run fresh lots and a backfill of the same lots in turns on one engine."""
     ours = InProcess(bench.empty_database(database))
     plane = ours.plane
     rates: list[tuple[float, float]] = []

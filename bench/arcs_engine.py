@@ -1,4 +1,4 @@
-"""Lots through an arc that does nothing, by the real engine, beside claims that nobody works on."""
+"""Lots through an empty arc with the real engine, against bare claims."""
 
 import statistics
 import tempfile
@@ -25,7 +25,7 @@ from penstock.db import open_database
 from penstock.locks.commands import RegisterLots
 from penstock.objects import Objects
 
-AT_ONCE = 8  # lots that the engine works on together, and workers that claim beside it
+AT_ONCE = 8  # lots that the engine runs at once, and workers that claim
 ARC = Arc(
     name="pass",
     namespace=NAMESPACE,
@@ -39,21 +39,21 @@ _LOOK_SECONDS = 0.02
 
 
 class Passing(Struct, frozen=True):
-    """What one database comes to: the medians of rounds in which both had their turns."""
+    """The results of one database: medians of rounds with a turn for each side."""
 
     database: str
     lots: int  # in each round
     per_second: float
-    cpu_us: float  # for each lot; of the engine, its writer and its tasks
+    cpu_us: float  # per lot; engine, writer and tasks
     postgres_cpu_us: float
-    claims_per_second: float  # claimed and completed, and nothing else
+    claims_per_second: float  # claimed and completed only
     claims_cpu_us: float
     ratio: float  # the median over rounds
     rounds: list[float]
 
 
 class _Seen(Struct, frozen=True):
-    """One turn, and the processor time for each lot."""
+    """One turn, and the CPU time per lot."""
 
     turn: Turn
     cpu_us: float
@@ -61,12 +61,12 @@ class _Seen(Struct, frozen=True):
 
 
 def nothing(context: Context) -> None:
-    """A workload that makes nothing."""
+    """A workload that writes nothing."""
     context.empty()
 
 
 class PassingLots:
-    """A plane with the arc, an object store in a folder, and lots that wait."""
+    """A plane with the arc, an object store in a folder, and waiting lots."""
 
     def __init__(self, ours: InProcess, url: str, folder: str) -> None:
         self._ours = ours
@@ -77,12 +77,12 @@ class PassingLots:
         self._submit(ApplyArc(WHO, ARC)).result()
 
     def fill(self, count: int) -> None:
-        """Have so many more lots wait."""
+        """Add waiting lots."""
         lots = tuple(islice(self._names, count))
         self._submit(RegisterLots(NAMESPACE, "ticks", lots, WHO)).result()
 
     def work(self) -> Turn:
-        """Let an engine bring everything that waits to its end, state keys and all."""
+        """Run an engine until every waiting lot is published with its state keys."""
         plane = self._ours.plane
         lots = self.left()
         began = time.perf_counter()
@@ -97,20 +97,20 @@ class PassingLots:
         return Turn(lots, time.perf_counter() - began, 0.0, ran_out=True)
 
     def left(self) -> int:
-        """How many lots are not at their end."""
+        """Return the number of unfinished lots."""
         with self._database.read() as tx:
             row = tx.fetch_one("lots_left", job_id=_JOB_ID)
         assert row is not None
         return int(row[0])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the plane."""
         self._database.close()
 
 
 @contextmanager
 def passing_lots(bench: Bench, database: str) -> Iterator[tuple[PassingLots, Stock]]:
-    """Lots for the engine, and lots for who only claims, in one new database."""
+    """Prepare a new database with lots for the engine and for bare claims."""
     url = bench.empty_database(database)
     folder = tempfile.mkdtemp(dir=bench.folder)
     with (
@@ -124,7 +124,7 @@ def passing_lots(bench: Bench, database: str) -> Iterator[tuple[PassingLots, Sto
 def measure_passing(
     bench: Bench, database: str, lots: int, rounds: int, seconds: float, say: Say
 ) -> Passing:
-    """Let the engine and bare claims have their turns on one database."""
+    """Run the engine and bare claims in turns on one database."""
     postgres = bench.postgres_cpu_seconds if database == "postgresql" else lambda: 0.0
     seen: list[tuple[_Seen, _Seen]] = []
     with passing_lots(bench, database) as (passing, claims):

@@ -1,4 +1,4 @@
-"""Gaps of a dataset with very many lots, beside a bare scan of its rows."""
+"""Gaps of a dataset with very many lots, against a bare scan of its rows."""
 
 import statistics
 import time
@@ -27,7 +27,7 @@ from penstock.lots.rows import ManifestRow
 from penstock.plane import Plane
 from penstock.states import ManifestState
 
-ODD_EVERY = 10_000  # one lot of so many is missing, and one is empty
+ODD_EVERY = 10_000  # one lot in so many is missing, and one is empty
 INTERVAL = Interval.MINUTES_5
 START: Micros = parse_time("2017-01-01T00:00:00Z")
 ARC = Arc(
@@ -43,7 +43,7 @@ _DAYS_AT_ONCE = 500
 
 
 class GapTimes(Struct, frozen=True):
-    """How long it takes to name the gaps, and to look at all rows once; medians."""
+    """The time to list the gaps, and to read all rows once; medians."""
 
     database: str
     lots: int
@@ -54,7 +54,7 @@ class GapTimes(Struct, frozen=True):
 
 
 def measure_gaps(bench: Bench, database: str, lots: int, rounds: int, say: Say) -> GapTimes:
-    """Write the lots of one dataset, then ask what is amiss with them."""
+    """Write the lots of one dataset, then list its gaps."""
     url = bench.empty_database(database)
     say(f"{database} · writing {lots:,} lots to find gaps in")
     span = whole_days(lots)
@@ -86,7 +86,7 @@ def measure_gaps(bench: Bench, database: str, lots: int, rounds: int, say: Say) 
 
 
 def write_lots(url: str, span: Span) -> None:
-    """Have an empty database hold the lots of a dataset, most of them there."""
+    """Fill an empty database with the lots of a dataset, most of them present."""
     with Plane.open(Settings(database=url), lambda: START) as plane:
         plane.catalog.submit(ApplyArc(WHO, ARC)).result()
     first, *others = span.stretches()
@@ -130,19 +130,19 @@ def _manifest(lot: str) -> ManifestRow:
 
 
 def find_gaps(database: Database, span: Span, *, with_causes: bool) -> Gaps:
-    """What is amiss with all of them."""
+    """List the gaps of all lots."""
     with database.read() as tx:
         return gaps(tx, NAMESPACE, "made", span.start, span.end, span.end, with_causes=with_causes)
 
 
 def scan(database: Database) -> int:
-    """Look at every lot once, and count those that are known."""
+    """Read every lot once, and count the known ones."""
     with database.read() as tx:
         return sum(int(row[1]) for row in tx.fetch("scan_lots", dataset_id=_DATASET_ID))
 
 
 def whole_days(lots: int) -> Span:
-    """As many days as have so many lots."""
+    """Return the number of days that have so many lots."""
     return Span(INTERVAL, START, START + -(-lots * INTERVAL.length // DAY) * DAY)
 
 

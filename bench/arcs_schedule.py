@@ -1,4 +1,4 @@
-"""What it costs to claim a lot for an arc and to publish it, with few lots done and with many."""
+"""The cost to claim and publish a lot for an arc, with few and with many lots done."""
 
 import gc
 import statistics
@@ -30,18 +30,18 @@ ARC = Arc(
 
 
 class Scheduling(Struct, frozen=True):
-    """Microseconds for each lot, claimed so many at once; medians of turns."""
+    """Microseconds per lot, by number of lots claimed at once; medians of turns."""
 
     at_once: int
     few: int
     many: int
     with_few_us: float
     with_many_us: float
-    ratio: float  # few against many, the median over turns that followed each other
+    ratio: float  # few against many, median over adjacent turns
 
 
 def measure_scheduling(bench: Bench, finished: int, turns: int, say: Say) -> list[Scheduling]:
-    """Do the same in two PostgreSQL databases, in turns."""
+    """Repeat the same in two PostgreSQL databases, in turns."""
     urls = [bench.empty_database("postgresql") for _ in range(2)]
     few = min(FINISHED_FEW, finished)
     say(f"postgresql · writing {few:,} and {finished:,} finished lots")
@@ -66,7 +66,7 @@ def _compare(
     took: list[list[float]] = [[], []]
     gc.collect()
     for number in range(turns):
-        # One here and one there, and the other way round: a busy moment strikes both.
+        # Alternate the order: load on the machine then affects both sides alike.
         for which in (0, 1) if number % 2 else (1, 0):
             began = time.perf_counter()
             schedule(sides[which], at_once)
@@ -80,7 +80,7 @@ def _compare(
 
 
 def schedule(side: InProcess, at_once: int) -> None:
-    """Claim lots for the arc and publish them, as the engine does, without any workload."""
+    """Claim and publish lots as the engine does, without a workload."""
     submit = side.plane.catalog.submit
     claims = submit(ClaimArcLots(NAMESPACE, JOB, WHO, at_once)).result().claims
     assert len(claims) == at_once, "lots were registered, and nobody else claims them"

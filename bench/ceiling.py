@@ -1,4 +1,4 @@
-"""A server that answers every request and reads none: what the load itself can reach."""
+"""A server that answers every request without reading it: the limit of the load generator."""
 
 import asyncio
 import multiprocessing
@@ -13,10 +13,10 @@ _ANSWER = b"HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-le
 
 
 class _Answering(asyncio.Protocol):
-    """Answers as soon as something ends the way a request does."""
+    """Answers at each end of a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports do not say that they are asyncio's.
+        # uvloop's transports do not declare asyncio's type.
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -34,7 +34,7 @@ def _serve(listener: socket.socket) -> None:
 
 @contextmanager
 def answering_server() -> Iterator[int]:
-    """Run it, and give its port."""
+    """Run the server, and yield its port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     process = multiprocessing.get_context("fork").Process(
         target=_serve, args=(listener,), daemon=True

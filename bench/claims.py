@@ -1,4 +1,4 @@
-"""Claims per second: Penstock beside other queues on PostgreSQL and beside the raw statement."""
+"""Claims per second: Penstock, other queues on PostgreSQL, and the raw statement."""
 
 import gc
 import statistics
@@ -21,25 +21,25 @@ from penstock.server.serve import tune_interpreter
 
 WORKERS = (1, 8)
 AT_ONCE = (1, 100)
-# Work that waits before a turn, for each of its seconds, while nothing is known of its pace: so
-# much for each that is claimed at once, up to a limit.
+# Work that waits before a turn, for each second of it, while the pace is unknown: so much for each
+# claim of a batch, up to a limit.
 WAITING_EACH = 1_500
 WAITING_MAX = 12_000
-SPARE = 1.3  # how much more waits than was done the last time
+SPARE = 1.3  # factor of the work done in the last turn
 
 Say = Callable[[str], None]
 
 
 class Claimer(StrEnum):
-    """What can be measured."""
+    """A system under test."""
 
     OURS = "ours"  # tasks that submit to a plane in their own process
-    TWO_CALLS = "two-calls"  # the same with a call to claim and a call to complete
+    TWO_CALLS = "two-calls"  # the same with separate calls to claim and to complete
     HTTP = "http"  # the same through our server
-    RAW = "raw"  # FOR UPDATE SKIP LOCKED, and nothing else
+    RAW = "raw"  # only FOR UPDATE SKIP LOCKED
     PROCRASTINATE = "procrastinate"  # its job manager
     PGQUEUER = "pgqueuer"  # its worker
-    PGQUEUER_CALLS = "pgqueuer-calls"  # what its worker calls
+    PGQUEUER_CALLS = "pgqueuer-calls"  # the calls of its worker
 
 
 MEASURED = tuple(Claimer)
@@ -48,7 +48,7 @@ ONE_AT_A_TIME = (Claimer.PROCRASTINATE,)
 
 
 class Plan(Struct, frozen=True):
-    """How long and how often to measure."""
+    """The length and number of rounds."""
 
     rounds: int = 5
     seconds: float = 2.0
@@ -58,28 +58,28 @@ class Plan(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[int, int]]:
-        """How many at once, with how many workers."""
+        """Return the batch sizes and numbers of workers."""
         return [(at_once, workers) for at_once in self.at_once for workers in self.workers]
 
 
 class Cell(Struct, frozen=True):
-    """One system with some workers that claim some at once: the medians of its rounds."""
+    """One system, number of workers and batch size: the medians of its rounds."""
 
     system: str
     at_once: int
     workers: int
     per_second: float
-    p50_ms: float  # from asking for a batch to its completion
-    cpu_us: float  # per claim, system and workers; over HTTP the server alone
+    p50_ms: float  # from the claim of a batch to its completion
+    cpu_us: float  # per claim, system and workers; over HTTP only the server
     postgres_cpu_us: float  # per claim
     rounds: list[float]
 
 
 class Ratio(Struct, frozen=True):
-    """Penstock in process against another, as the median over rounds that followed each other.
+    """Penstock in process against another system: the median over adjacent rounds.
 
-    `cpu` compares what one claim costs, workers and database together; over HTTP the workers'
-    part is not known. Other programs on the machine disturb it less than they disturb the speed.
+    `cpu` compares the CPU time of a claim, workers and database together; over HTTP the workers'
+    part is unknown. Other load on the machine disturbs it less than the rate.
     """
 
     at_once: int
@@ -90,7 +90,7 @@ class Ratio(Struct, frozen=True):
 
 
 class Claims(Struct, frozen=True):
-    """All that was measured on one database."""
+    """All results of one database."""
 
     database: str
     cells: list[Cell]
@@ -107,17 +107,17 @@ class _Seen(Struct, frozen=True):
     postgres_cpu_seconds: float
 
     def each_us(self, seconds: float) -> float:
-        """Microseconds for each claim."""
+        """Return microseconds per claim."""
         return 1e6 * seconds / max(self.turn.claims, 1)
 
     @property
     def cpu_us(self) -> float:
-        """Processor time for each claim, workers and database together."""
+        """Return CPU time per claim, workers and database together."""
         return self.each_us(self.cpu_seconds + self.postgres_cpu_seconds)
 
 
 def measure_claims(bench: Bench, database: str, plan: Plan, say: Say) -> Claims:
-    """Let each system work in turn, in short rounds, so that noise strikes all of them alike."""
+    """Run the systems in turns, in short rounds, so that noise affects all alike."""
     systems = [one for one in plan.systems if database == "postgresql" or one in ON_SQLITE]
     with ExitStack() as stack, tuned_interpreter():
         stocks = {
@@ -145,7 +145,7 @@ def measure_claims(bench: Bench, database: str, plan: Plan, say: Say) -> Claims:
 
 @contextmanager
 def tuned_interpreter() -> Iterator[None]:
-    """Set the interpreter up as our server does; it helps everybody's threads."""
+    """Tune the interpreter as our server does; all threads benefit."""
     threshold, seconds = gc.get_threshold(), sys.getswitchinterval()
     tune_interpreter()
     try:
@@ -157,7 +157,7 @@ def tuned_interpreter() -> Iterator[None]:
 
 
 class Stock:
-    """A queue that always has enough to do, whoever has its turn meanwhile."""
+    """A queue that always has enough work."""
 
     def __init__(self, queue: Queue, url: str) -> None:
         self.queue = queue
@@ -172,7 +172,7 @@ class Stock:
         self.queue.close()
 
     def prepare(self, at_once: int, workers: int, seconds: float) -> None:
-        """Have enough work waiting, in tables that the planner knows."""
+        """Add work in analyzed tables."""
         known = SPARE * self._pace.get((at_once, workers), 0.0)
         wanted = round(seconds * max(min(WAITING_EACH * at_once, WAITING_MAX), known))
         if wanted > self._waiting:
@@ -181,7 +181,7 @@ class Stock:
         vacuum(self._url)
 
     def work(self, at_once: int, workers: int, seconds: float) -> Turn:
-        """Let the system have its turn."""
+        """Run one turn."""
         turn = self.queue.work(workers, at_once, seconds)
         self._waiting -= turn.claims
         self._pace[at_once, workers] = turn.rate
@@ -258,7 +258,7 @@ def _ratio(seen: Sequence[_Seen], other: Claimer, at_once: int, workers: int) ->
 
 
 def claim_targets(measured: Sequence[Claims]) -> list[Target]:
-    """The targets that these measurements can tell about."""
+    """Return the targets that these results can decide."""
     found = []
     for one in measured:
         for ratio in one.ratios:

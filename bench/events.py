@@ -1,4 +1,4 @@
-"""The events that servers are measured with: about 2 KB, two inputs, one output, schemas."""
+"""The events of the benchmarks: about 2 KB, two inputs, one output, schemas."""
 
 import random
 import uuid
@@ -27,24 +27,24 @@ _TYPE, _TIME, _RUN = "@TYPE@", "@TIME@", "@RUN@"
 
 @dataclass(frozen=True)
 class Template:
-    """One job's request, cut where its run, type and time go."""
+    """The request of one job, cut around run, type and time."""
 
     start: tuple[bytes, bytes, bytes]
     complete: tuple[bytes, bytes, bytes]
 
 
 class EventPool:
-    """An endless row of requests, each with a run and a time of its own; the same every time."""
+    """An endless sequence of requests, each with its own run and time; reproducible."""
 
     def __init__(self, begin: Micros, seed: int = 7) -> None:
         self._random = random.Random(seed)
-        # Never a whole millisecond, so that every time is written with the same length.
+        # Never a whole millisecond, so that every time has the same length.
         self._at = begin // 1000 * 1000 + 1
         self._templates = [_template(self._random, job) for job in range(JOBS)]
         self._stream = self._requests()
 
     def take(self, count: int) -> list[bytes]:
-        """The next requests: all jobs start, then all of them complete, and so on."""
+        """Return the next requests: all jobs start, then all complete, and so on."""
         return list(islice(self._stream, count))
 
     def _requests(self) -> Iterator[bytes]:
@@ -56,7 +56,7 @@ class EventPool:
                 yield self._request(template.complete, run)
 
     def _run_id(self) -> uuid.UUID:
-        """An id of version 7, as OpenLineage's own clients make them: ordered by time."""
+        """Return a version 7 id, as OpenLineage's clients create them: ordered by time."""
         chance = self._random.getrandbits(80) & ~(0xF << 76 | 0b11 << 62)
         return uuid.UUID(int=self._at // 1000 << 80 | 7 << 76 | 0b10 << 62 | chance)
 
@@ -67,12 +67,12 @@ class EventPool:
 
 
 def body_of(request: bytes) -> bytes:
-    """The event that a request carries."""
+    """Return the event in a request."""
     return request.partition(b"\r\n\r\n")[2]
 
 
 def _template(choice: random.Random, job: int) -> Template:
-    # Each job writes a dataset of its own; half of all datasets come from outside.
+    # Each job writes a dataset of its own; half of the inputs come from outside.
     others = [number for number in range(DATASETS) if number != job]
     inputs = [_dataset(number) for number in choice.sample(others, 2)]
     event = {
@@ -94,7 +94,7 @@ def _template(choice: random.Random, job: int) -> Template:
 
 
 def _cut(text: str, event_type: str) -> tuple[bytes, bytes, bytes]:
-    """A whole request, cut in three; a time and a run always have the same length."""
+    """Cut a whole request in three; times and runs have a fixed length."""
     text = text.replace(_TYPE, event_type)
     head, _, rest = text.partition(_TIME)
     middle, _, tail = rest.partition(_RUN)
@@ -109,7 +109,7 @@ def _cut(text: str, event_type: str) -> tuple[bytes, bytes, bytes]:
 
 
 def _dataset(number: int) -> dict[str, Any]:
-    """A dataset as every job that names it sees it."""
+    """Return a dataset as every job names it."""
     columns = random.Random(number).sample(_COLUMNS, 4)
     fields = [{"name": name, "type": kind} for name, kind in columns]
     schema = {

@@ -1,4 +1,4 @@
-"""Databases of full size, filled once and kept for the next measurement."""
+"""Databases of full size, filled once and kept for later runs."""
 
 import fcntl
 import hashlib
@@ -18,7 +18,7 @@ from penstock.db.folders import capability_folders, sql_files
 from tests.contract import catalog_rows
 from tests.servers import SETTINGS, PostgresServer
 
-# PostgreSQL runs as another user when we are root, and must get into its folder.
+# As root, PostgreSQL runs as another user, who must be able to enter its folder.
 KEPT = Path(f"/tmp/penstock-bench-{os.getuid()}")
 
 
@@ -27,7 +27,7 @@ class _KeptServer(PostgresServer):
 
     @classmethod
     def reopen(cls, folder: Path) -> Self:
-        """Run the cluster that is in a folder already."""
+        """Start the cluster in an existing folder."""
         server = cls(folder)
         server._settings = dict(SETTINGS)
         server.restart()
@@ -35,7 +35,7 @@ class _KeptServer(PostgresServer):
 
 
 class FilledDatabases:
-    """A SQLite file and a PostgreSQL cluster with the same graph in both."""
+    """A SQLite file and a PostgreSQL cluster with the same graph."""
 
     def __init__(self, domains: int, say: Callable[[str], None]) -> None:
         self._domains = domains
@@ -50,7 +50,7 @@ class FilledDatabases:
         self._stack.close()
 
     def url(self, kind: str) -> str:
-        """Where the graph is; it is made if this was not done before."""
+        """Return the URL of the graph; write it first if it does not exist."""
         if kind == "sqlite":
             return self._sqlite()
         return self._postgresql()
@@ -73,7 +73,7 @@ class FilledDatabases:
         return self._made("postgresql", server.create_database)
 
     def _made(self, kind: str, create: Callable[[], str]) -> str:
-        """The URL of the filled database, kept in a file once it is complete."""
+        """Return the URL of the filled database, which a file records when complete."""
         ready = self._folder / f"{kind}.ready"
         if ready.exists():
             return ready.read_text()
@@ -91,7 +91,7 @@ class FilledDatabases:
         return url
 
     def _own_folder(self) -> Path:
-        """The folder that is kept, or a passing one while somebody else works in that."""
+        """Return the kept folder, or a temporary one while another process uses it."""
         folder = KEPT / f"{self._domains}"
         folder.mkdir(parents=True, exist_ok=True)
         for path in (KEPT, folder):
@@ -113,7 +113,7 @@ class FilledDatabases:
 
 
 def _digest() -> str:
-    """What decides about the rows: when it changes, what was kept is of no use."""
+    """Return the digest of everything that determines the rows."""
     texts = [Path(module.__file__ or "").read_text() for module in (graph, events, catalog_rows)]
     texts += [file.text for file in sql_files(capability_folders(), "migrations")]
     return hashlib.blake2b("\x00".join(texts).encode(), digest_size=16).hexdigest()

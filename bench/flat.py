@@ -1,4 +1,4 @@
-"""Whether claims cost the same however much was done before: with a long history, and with none."""
+"""The cost of claims with a long history against none."""
 
 import statistics
 import time
@@ -21,17 +21,17 @@ _JOB_ID = ids.job_id(NAMESPACE, JOB)
 
 
 class Flat(Struct, frozen=True):
-    """One thing that is done, per second, without history and with it; medians of the rounds."""
+    """One operation per second, without and with history; medians of rounds."""
 
     what: str
-    finished: int  # lots, in the history
+    finished: int  # lots in the history
     without_per_second: float
     with_per_second: float
-    ratio: float  # the median over rounds that followed each other
+    ratio: float  # median over adjacent rounds
 
 
 def measure_flatness(bench: Bench, finished: int, plan: Plan, say: Say) -> list[Flat]:
-    """Do the same on an empty PostgreSQL database and on one with history, in turns."""
+    """Repeat the same on two PostgreSQL databases, in turns."""
     without, having = bench.empty_database("postgresql"), bench.empty_database("postgresql")
     say(f"postgresql · writing a history of {finished:,} finished lots")
     write_history(having, finished)
@@ -51,7 +51,7 @@ def measure_flatness(bench: Bench, finished: int, plan: Plan, say: Say) -> list[
 def _rounds(
     sides: Mapping[InProcess, Stock], at_once: int, plan: Plan, say: Say
 ) -> dict[str, list[list[float]]]:
-    """The rates of both sides, round by round."""
+    """Return the rates of both sides, round by round."""
     workers = max(plan.workers)
     claiming, finding = f"claims, {at_once} at once, workers {workers}", f"finding {at_once}"
     rates: dict[str, list[list[float]]] = {claiming: [], finding: []}
@@ -60,7 +60,7 @@ def _rounds(
         for stock in sides.values():
             stock.prepare(at_once, workers, plan.seconds)
         found = _finds_per_second(order, at_once)
-        # Who comes second may find the disk busy with what the first one wrote.
+        # The second side may find the disk busy with the writes of the first.
         turns = order if number % 2 == 0 else order[::-1]
         done = {side: sides[side].work(at_once, workers, plan.seconds).rate for side in turns}
         rates[finding].append(found)
@@ -74,10 +74,10 @@ def _rounds(
 
 
 def _finds_per_second(sides: Sequence[InProcess], count: int) -> list[float]:
-    """How often what is ready could be looked up in a second, the way the writer does it."""
+    """Measure lookups of ready work per second, as the writer does them."""
     took: list[list[float]] = [[] for _ in sides]
     for _ in range(FINDS):
-        # One here and one there: a busy moment of the machine strikes both.
+        # Alternate the order: load on the machine then affects both sides alike.
         for side, times in zip(sides, took, strict=True):
             began = time.perf_counter()
             with side.plane.database.read(by_key=True) as tx:
@@ -94,7 +94,7 @@ def _medians(rates: Sequence[Sequence[float]]) -> tuple[float, float, float]:
 
 
 def flat_targets(measured: Sequence[Flat]) -> list[Target]:
-    """Every one of them is to stay."""
+    """Check that every rate stays."""
     return [
         at_least(
             f"postgresql: {one.what}, with {one.finished:,} finished lots",

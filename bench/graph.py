@@ -1,7 +1,7 @@
-"""A catalog of full size: pipelines in layers, written straight into the tables.
+"""A catalog of full size: layered pipelines, written straight into the tables.
 
-Each domain is one team's pipeline of 20 layers of 50 jobs. A job reads two datasets of the layer
-before, mostly near its own place and now and then another domain's, and writes one. A hundred
+Each domain is the pipeline of a team with 20 layers of 50 jobs. A job reads two datasets of the
+layer before, mostly near its own place and sometimes in another domain, and writes one. A hundred
 domains are 100,000 jobs, 100,000 datasets and 300,000 edges.
 """
 
@@ -37,10 +37,10 @@ from tests.contract import catalog_rows as rows
 FOLDER = Path(__file__).resolve().parent
 LAYERS = 20
 WIDTH = 50
-JOBS = LAYERS * WIDTH  # in each domain, and as many datasets
-REACH = 2  # how far from its own place a job reads
-ABROAD = 0.006  # how often it reads from another domain
-HOT_LENGTH = 1000  # runs of one job, and versions of the dataset it writes
+JOBS = LAYERS * WIDTH  # per domain, and as many datasets
+REACH = 2  # maximum distance of an input from the job's place
+ABROAD = 0.006  # probability of an input in another domain
+HOT_LENGTH = 1000  # runs of one job, and versions of its output
 TAGS = 200
 SUBJECTS = (
     "orders", "customers", "payments", "shipments", "returns", "invoices", "sessions", "clicks",
@@ -52,21 +52,21 @@ Place = tuple[int, int, int]  # domain, layer, position
 
 
 def dataset_name(place: Place) -> tuple[str, str]:
-    """The namespace and name of the dataset at a place."""
+    """Return the namespace and name of the dataset at a place."""
     domain, layer, position = place
     subject = SUBJECTS[(domain + position) % len(SUBJECTS)]
     return f"postgres://domain-{domain:03}:5432", f"layer_{layer:02}.{subject}_{position:02}"
 
 
 def job_name(place: Place) -> tuple[str, str]:
-    """The namespace and name of the job at a place."""
+    """Return the namespace and name of the job at a place."""
     domain, layer, position = place
     subject = SUBJECTS[(domain + position) % len(SUBJECTS)]
     return f"domain-{domain:03}", f"layer_{layer:02}.load_{subject}_{position:02}"
 
 
 def random_places(count: int, domains: int, seed: int = 11) -> list[Place]:
-    """Places where there is both a job and a dataset."""
+    """Return random places with both a job and a dataset."""
     choice = random.Random(seed)
     return [
         (choice.randrange(domains), choice.randrange(1, LAYERS), choice.randrange(WIDTH))
@@ -76,7 +76,7 @@ def random_places(count: int, domains: int, seed: int = 11) -> list[Place]:
 
 @dataclass
 class Tables:
-    """Rows to be written together, by the statement that writes them."""
+    """Rows to write together, by statement."""
 
     namespaces: list[NamespaceRow] = field(default_factory=list)
     sources: list[SourceRow] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Tables:
     events: list[EventRow] = field(default_factory=list)
 
     def save(self, database: Database) -> None:
-        """Write and commit everything, and what is counted of it."""
+        """Write and commit all rows and their counts."""
         with database.write() as tx:
             for table, written in vars(self).items():
                 if table != "events":
@@ -110,7 +110,7 @@ class Tables:
 
 
 class Graph:
-    """Writes the domains one by one; the same rows every time."""
+    """Writes the domains one by one; the rows are reproducible."""
 
     def __init__(self, domains: int, seed: int = 7) -> None:
         self._domains = domains
@@ -216,7 +216,7 @@ class Graph:
         return found
 
     def _heat(self, tables: Tables) -> None:
-        """Let the first job have run many times, and its output have as many versions."""
+        """Give the first job many runs, and its output as many versions."""
         job, output = tables.jobs[0], _output((0, 1, 0))
         at = next(i for i, row in enumerate(tables.datasets) if _is_at(row, output))
         dataset, first = tables.datasets[at], tables.versions[at]
@@ -251,7 +251,7 @@ _JOB_FACETS = '{"jobType":{"_producer":"https://bench","processingType":"BATCH"}
 
 
 def _output(place: Place) -> Place:
-    """Where a job writes; the last layer writes once more what the one before it wrote."""
+    """Return the output of a job; the last layer rewrites the output of the layer before."""
     domain, layer, position = place
     return domain, min(layer, LAYERS - 1), position
 

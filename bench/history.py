@@ -1,4 +1,4 @@
-"""A long history for one job: many lots that it has finished, written straight into the tables."""
+"""A long history of one job: many finished lots, written straight into the tables."""
 
 from bench.graph import FOLDER
 from bench.ours import JOB, LANDED, NAMESPACE, REFINED, WHO
@@ -20,11 +20,11 @@ from penstock.lots.manifests import (
 from penstock.plane import Plane
 from penstock.states import ManifestState
 
-STEP = 60 * SECOND  # between one lot and the next
-FINISHED_MAX = 4_000_000  # the names of lots are full then
+STEP = 60 * SECOND  # between consecutive lots
+FINISHED_MAX = 4_000_000  # the count of lot names is at its limit then
 _LOT = "part-1000000"
 _TOOLS = ("history_makes_runs", "history_makes_versions", "history_makes_lots")
-# In this order: the lot's versions are found as those that are current.
+# In this order: the versions of a lot are found as current versions.
 _TABLES = (
     "versions", "runs", "run_datasets", "status", "work", "log", "manifests", "events", "datasets",
     "jobs",
@@ -32,10 +32,9 @@ _TABLES = (
 
 
 def write_history(url: str, finished: int) -> None:
-    """Have an empty PostgreSQL database hold a job that has finished so many lots.
+    """Fill an empty PostgreSQL database with a job that has finished many lots.
 
-    The plane finishes the first of them itself, long ago by its clock. The others are copies of
-    what it wrote.
+    The plane finishes the first lot itself, with an early clock. The others are copies of its rows.
     """
     assert 1 <= finished <= FINISHED_MAX
     _finish_one(url, finished)
@@ -65,7 +64,7 @@ def _finish_one(url: str, finished: int) -> None:
 
 
 def made_note(lot: str, attempt: str) -> ManifestNote:
-    """What an attempt on a lot would say of its manifest; the object store does not have it."""
+    """Return the manifest note of an attempt; the object store does not have the manifest."""
     dataset = DatasetRef(REFINED.namespace, REFINED.name)
     manifest = Manifest(
         state=ManifestState.COMPLETE,

@@ -1,4 +1,4 @@
-"""Ingest: job transitions per second beside what each store can do at most, and real files."""
+"""Ingest: job transitions per second against the limit of each store, and real files."""
 
 import multiprocessing
 import tempfile
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Plan(Struct, frozen=True):
-    """How much to measure."""
+    """The size of the measurement."""
 
     jobs: int = 10_000
     waiting: tuple[int, ...] = (1_000, 10_000, 100_000)
@@ -35,7 +35,7 @@ QUICK = Plan(jobs=1_000, waiting=(1_000, 2_000), files=50, seconds=0.3)
 
 
 class Ingest(Struct, frozen=True):
-    """All that was measured."""
+    """All results."""
 
     passed: list[Passed]
     waiting: list[Waiting]
@@ -43,7 +43,7 @@ class Ingest(Struct, frozen=True):
 
 
 def measure_ingest(bench: Bench, plan: Plan, say: Say) -> Ingest:
-    """Each store in a process of its own, so that what it holds in memory is its own."""
+    """Measure each store in its own process, so that memory is measured apart."""
     passed: list[Passed] = []
     waiting: list[Waiting] = []
     for store in plan.stores:
@@ -62,7 +62,7 @@ def measure_ingest(bench: Bench, plan: Plan, say: Say) -> Ingest:
 
 
 def ingest_targets(measured: Ingest) -> list[Target]:
-    """Transitions share what a store does at once, and many jobs that wait cost nothing."""
+    """Check the share of the store's limit, and the cost with many waiting jobs."""
     faster = [
         at_least(
             f"{one.store}: transitions against {one.bare[0].what}",

@@ -1,4 +1,4 @@
-"""The real thing: files over HTTP, fetched, described, stored as objects and recorded."""
+"""Real files over HTTP: fetched, described, stored as objects and recorded."""
 
 import hashlib
 import subprocess
@@ -26,7 +26,7 @@ MANIFEST = "batch.checkm"
 
 
 class Files(Struct, frozen=True):
-    """A batch of files that was ingested by one process."""
+    """A batch of files, ingested by one process."""
 
     files: int
     file_bytes: int
@@ -36,7 +36,7 @@ class Files(Struct, frozen=True):
 
 
 def ingest_files(database: str, folder: Path, count: int) -> Files:
-    """Have one process work on a batch until it is reported."""
+    """Run one process on a batch until the batch is reported."""
     served = folder / "served"
     with _serving(served) as url:
         _make_files(served, count, url)
@@ -85,7 +85,7 @@ def _make_files(folder: Path, count: int, url: str) -> None:
 
 @contextmanager
 def _serving(folder: Path) -> Iterator[str]:
-    """A web server in a process of its own, which tells its port in its first line."""
+    """Run a web server in its own process; its first line is its port."""
     folder.mkdir(parents=True)
     command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
     process = subprocess.Popen(

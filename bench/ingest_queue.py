@@ -1,4 +1,4 @@
-"""The ingest queue alone: jobs that go through every stage, and nothing is done in any of them."""
+"""The ingest queue alone: jobs pass through every stage without any work."""
 
 import statistics
 import threading
@@ -33,14 +33,14 @@ from penstock.states import BatchState, IngestState
 
 AT_ONCE = 64  # claimed and changed
 ADDED_AT_ONCE = 250
-ROUNDS = 13  # of claims that are timed; one more comes first
+ROUNDS = 13  # of timed claims, after one untimed claim
 BEAT_SECONDS = 5.0
 MEMORY_SECONDS = 0.2
 _NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
 class Place(Struct, frozen=True):
-    """Where state is kept."""
+    """The store of the queue."""
 
     store: str
     database: str
@@ -49,29 +49,29 @@ class Place(Struct, frozen=True):
 
 
 class Passed(Struct, frozen=True):
-    """A batch that went through all stages."""
+    """A batch that passed all stages."""
 
     store: str
     jobs: int
-    made_per_second: float  # jobs, when the batch was expanded
+    made_per_second: float  # jobs per second of the expansion
     per_second: float  # transitions
-    cpu_us: float  # per transition, without the store's own server
+    cpu_us: float  # per transition, without the server of the store
     memory_start_mb: float
     memory_most_mb: float
     bare: list[Bare]
 
 
 class Waiting(Struct, frozen=True):
-    """What it costs to claim and change one of many jobs that wait; medians of the rounds."""
+    """The cost to claim and change one of many waiting jobs; medians of rounds."""
 
     store: str
     waiting: int
     job_us: float
-    ratio: float  # of the cost with the fewest waiting to this cost, round by round
+    ratio: float  # cost with the fewest waiting jobs against this cost, round by round
 
 
 def pass_through(place: Place, jobs: int, seconds: float) -> Passed:
-    """Have one batch go through all stages, each with a thread, then measure the bare store."""
+    """Pass one batch through all stages, a thread for each, then measure the bare store."""
     tune_interpreter()
     with _open(place) as plane, _Memory() as memory:
         store = plane.context.store
@@ -102,7 +102,7 @@ def pass_through(place: Place, jobs: int, seconds: float) -> Passed:
 
 
 def cost_of_waiting(places: Mapping[int, Place]) -> list[Waiting]:
-    """Claim and change some jobs at a time, in turns where few and where many of them wait."""
+    """Claim and change jobs in turns where few and where many wait."""
     tune_interpreter()
     costs: dict[int, list[float]] = {count: [] for count in places}
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ def cost_of_waiting(places: Mapping[int, Place]) -> list[Waiting]:
             _fill_apart(place, count)
             stores[count] = stack.enter_context(_open(place)).context.store
             stack.enter_context(_beating(stores[count]))
-            _advance(stores[count], IngestState.PENDING)  # the first one makes its lists
+            _advance(stores[count], IngestState.PENDING)  # the first claim builds its lists
         for _ in range(ROUNDS):
             for count, store in stores.items():
                 began = time.perf_counter()
@@ -143,14 +143,14 @@ def _open(place: Place) -> Plane:
 
 
 def _fill_apart(place: Place, jobs: int) -> None:
-    """Fill the queue as somebody else, of whom nothing is remembered here."""
+    """Fill the queue from another session, so that this process has nothing cached."""
     with _open(place) as plane, _beating(plane.context.store):
         _fill(plane.context.store, jobs)
     vacuum(place.database)
 
 
 def _fill(store: IngestStore, jobs: int) -> None:
-    """A batch with so many jobs, expanded as the daemon does it."""
+    """Expand a batch with so many jobs, as the daemon does."""
     submission = Submission(
         profile_name="maps",
         submitter="jo",
@@ -210,7 +210,7 @@ def _pass(store: IngestStore, jobs: int) -> None:
 
 
 def _advance(store: IngestStore, stage: IngestState) -> int:
-    """Claim what waits in a stage, and move it on."""
+    """Claim the jobs that wait in a stage, and move them on."""
     jobs = store.claim_jobs(stage, AT_ONCE)
     now = system_clock()
     changes = [JobChange(job, move_job(job, _NEXT[stage], now)) for job in jobs]
@@ -222,7 +222,7 @@ def _advance(store: IngestStore, stage: IngestState) -> int:
 
 @contextmanager
 def _beating(store: IngestStore) -> Iterator[None]:
-    """Keep a session alive while something takes long."""
+    """Send heartbeats while the block runs."""
     over = threading.Event()
 
     def beat() -> None:
@@ -239,7 +239,7 @@ def _beating(store: IngestStore) -> Iterator[None]:
 
 
 class _Memory:
-    """How much this process holds, at first and at most."""
+    """The memory of this process, at first and at most."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()

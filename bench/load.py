@@ -1,7 +1,7 @@
-"""The load: many clients on kept-alive connections, each sending its next request when answered.
+"""The load generator: many clients on kept-alive connections, each with one open request.
 
-It only writes bytes that were made beforehand and looks for the end of each answer, so that
-the server, and not the load, is what is measured.
+It only writes prepared bytes and looks for the end of each answer, so that the measurement shows
+the server and not the generator.
 """
 
 import asyncio
@@ -21,23 +21,23 @@ _LENGTH = b"content-length:"
 
 
 class Round(Struct, frozen=True):
-    """What came of sending for a while; only answers with the wanted status count."""
+    """The result of one round; only answers with the expected status count."""
 
     answered: int
     seconds: float
     p50_ms: float
     p99_ms: float
     refused: dict[str, int]
-    ran_out: bool  # of requests, before the time was over
+    ran_out: bool  # of requests, within the round
 
     @property
     def rate(self) -> float:
-        """Answers per second."""
+        """Return answers per second."""
         return self.answered / self.seconds if self.seconds else 0.0
 
 
 class _Tally:
-    """What all clients of a round share."""
+    """The counters of all clients of a round."""
 
     def __init__(self, requests: Iterator[bytes], status: bytes, idle: asyncio.Event) -> None:
         self.requests = requests
@@ -52,7 +52,7 @@ class _Tally:
 
 
 class Client(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """A connection with at most one open request."""
 
     def __init__(self, tally: _Tally) -> None:
         self._tally = tally
@@ -62,12 +62,12 @@ class Client(asyncio.Protocol):
         self._waiting = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way to the server."""
-        # uvloop's transports do not say that they are asyncio's.
+        """Store the transport."""
+        # uvloop's transports do not declare asyncio's type.
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def send_next(self) -> None:
-        """Send the next request, unless the time is over."""
+        """Send the next request, unless the round is over."""
         tally = self._tally
         now = time.perf_counter()
         request = next(tally.requests, None) if now < tally.deadline else None
@@ -79,7 +79,7 @@ class Client(asyncio.Protocol):
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        """Count the answer once it is whole, and go on."""
+        """Count a complete answer, and send the next request."""
         self._held = held = self._held + data if self._held else data
         if not _is_whole(held):
             return
@@ -93,14 +93,14 @@ class Client(asyncio.Protocol):
         self.send_next()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """A server that hangs up has refused what it was sent."""
+        """Count a closed connection as a refused request."""
         if self._waiting:
             self._waiting = False
             self._tally.refused["hung up"] += 1
             self._rest()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()
 
     def _rest(self) -> None:
@@ -121,7 +121,7 @@ def _is_whole(held: bytes) -> bool:
 def send(
     port: int, requests: Sequence[bytes], clients: int, seconds: float, status: int = 201
 ) -> Round:
-    """Send for so many seconds, or until there is nothing more to send."""
+    """Send for a number of seconds, or until no request is left."""
     return uvloop.run(_send(port, requests, clients, seconds, status))
 
 
@@ -163,7 +163,7 @@ def _round(tally: _Tally, seconds: float) -> Round:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The value that so many percent of the sorted values do not exceed."""
+    """Return the percentile of sorted values."""
     if not values:
         return 0.0
     if percent == 50:

@@ -1,6 +1,6 @@
-"""Penstock's claims: from an event loop beside its writer, and through its HTTP door.
+"""Penstock's claims: from an event loop beside its writer, and over HTTP.
 
-Workers complete a lot by the call that claims the next, as `penstock run --loop` does.
+Workers complete a lot by the call that claims the next one, as `penstock run --loop` does.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def _chunks(lots: Iterator[str], count: int) -> Iterator[tuple[str, ...]]:
 
 
 class InProcess:
-    """A plane of our own, and workers that submit to it from one event loop, as requests do."""
+    """A plane, and workers that submit to it from one event loop, as requests do."""
 
     def __init__(self, url: str) -> None:
         self.plane = Plane.open(Settings(database=url))
@@ -55,12 +55,12 @@ class InProcess:
         self._submit(WireJob(NAMESPACE, JOB, (LANDED,), (REFINED,))).result()
 
     def fill(self, count: int) -> None:
-        """Register so many new lots."""
+        """Register new lots."""
         for lots in _chunks(self._lots, count):
             self._submit(RegisterLots(NAMESPACE, LANDED.name, lots, WHO)).result()
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        """Claim and complete, each worker in a task of its own."""
+        """Claim and complete, each worker in its own task."""
         return uvloop.run(self._work(workers, at_once, seconds))
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
@@ -85,7 +85,7 @@ class InProcess:
         return await in_tasks(steps, seconds, last)
 
     def cpu_seconds(self) -> float:
-        """The processor time of this process."""
+        """Return the CPU time of this process."""
         return time.process_time()
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class InProcess:
 
 
 class InTwoCalls(InProcess):
-    """The same, but each lot is claimed by one call and completed by another."""
+    """The same, with separate calls to claim and to complete."""
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
         submit = self.plane.catalog.submit_async
@@ -113,7 +113,7 @@ def _refs(claims: Iterable[Claimed]) -> tuple[Ref, ...]:
 
 
 def _completed(ended: Sequence[Ended]) -> int:
-    """How many claims were completed: all of them, or it is an error."""
+    """Return the number of completed claims; raise if any is missing."""
     for end in ended:
         if end.refused is not None:
             raise end.refused
@@ -121,7 +121,7 @@ def _completed(ended: Sequence[Ended]) -> int:
 
 
 class OverHttp:
-    """A server in a process of its own, and workers on kept-alive connections."""
+    """A server in its own process, and workers on kept-alive connections."""
 
     def __init__(self, bench: Bench, url: str) -> None:
         self._stack = ExitStack()
@@ -132,7 +132,7 @@ class OverHttp:
         uvloop.run(self._ask([("PUT", path, wiring)]))
 
     def fill(self, count: int) -> None:
-        """Register so many new lots."""
+        """Register new lots."""
         path = f"{_API}/namespaces/{NAMESPACE}/datasets/{LANDED.name}/lots"
         chunks = _chunks(self._lots, count)
         uvloop.run(self._ask([("POST", path, _encode({"lots": lots})) for lots in chunks]))
@@ -162,7 +162,7 @@ class OverHttp:
         return turn
 
     def cpu_seconds(self) -> float:
-        """The processor time of the server; that of its workers is the load, and not counted."""
+        """Return the CPU time of the server, without that of the workers."""
         return self._server.cpu_seconds()
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class _Claims(Struct, frozen=True):
 
 
 class _HttpWorker:
-    """Completes what it holds by the call that claims more."""
+    """Completes its claims by the call that claims more."""
 
     def __init__(self, connection: "_Connection", owner: str, at_once: int) -> None:
         self.connection = connection
@@ -193,13 +193,13 @@ class _HttpWorker:
         self._held: list[_Ref] = []
 
     async def step(self) -> int:
-        """Complete what is held, and claim the next."""
+        """Complete the current claims, and claim the next ones."""
         if not self._held:
             await self._claim(self._asked)
         return await self._claim(self._asked) if self._held else 0
 
     async def rest(self) -> int:
-        """Complete what is held."""
+        """Complete the current claims."""
         asked = {"claims": self._held}
         answer = await self.connection.ask("POST", f"{_API}/claims/complete", _encode(asked))
         return _whole(_read_ended(answer).ended)
@@ -221,7 +221,7 @@ _read_ended = msgspec.json.Decoder(_Ended).decode
 
 
 def _whole(ended: Sequence[_End]) -> int:
-    """How many claims were completed: all of them, or it is an error."""
+    """Return the number of completed claims; raise if any is missing."""
     for end in ended:
         if bytes(end.error) != b"null":
             raise RuntimeError(f"a claim was not completed: {bytes(end.error).decode()}")
@@ -243,7 +243,7 @@ async def _connect(port: int) -> "_Connection":
 
 
 class _Connection(asyncio.Protocol):
-    """One kept-alive connection with at most one request under way."""
+    """A kept-alive connection with at most one open request."""
 
     def __init__(self) -> None:
         self._transport: asyncio.WriteTransport
@@ -251,11 +251,11 @@ class _Connection(asyncio.Protocol):
         self._answer: asyncio.Future[bytes]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports do not say that they are asyncio's.
+        # uvloop's transports do not declare asyncio's type.
         self._transport = cast(asyncio.WriteTransport, transport)
 
     async def ask(self, method: str, path: str, body: bytes) -> bytes:
-        """The body of the answer; anything but success is an error."""
+        """Return the body of the answer; raise unless it succeeded."""
         self._held = b""
         self._answer = asyncio.get_running_loop().create_future()
         head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
@@ -281,5 +281,5 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(RuntimeError(f"the server hung up: {error}"))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()

@@ -1,8 +1,8 @@
-"""The web page in a real Chromium: its first views, and how soon it answers to a hand.
+"""The web page in a real Chromium: first views, and response to input.
 
-Times are taken in the browser: a view's from when it was asked for, an answer's from the key, click
-or turn of the wheel, each until its effect was painted. An empty page of the same server, measured
-in the same run, is the limit.
+Times are taken in the browser: a view's from its request, a response's from the key, click or
+scroll, each until its effect is painted. An empty page of the same server, measured in the same
+run, is the limit.
 """
 
 import statistics
@@ -37,17 +37,17 @@ SIZE: ViewportSize = {"width": 1280, "height": 800}
 
 
 class Plan(Struct, frozen=True):
-    """How much to measure."""
+    """The size of the measurement."""
 
     lots: int = 100_000
     rounds: int = 5
 
 
-QUICK = Plan(lots=30_000, rounds=1)  # fewer days need no scrolling
+QUICK = Plan(lots=30_000, rounds=1)  # fewer days fit without scrolling
 
 
 class Seen(Struct, frozen=True):
-    """How long something took until it was to be seen."""
+    """The time until something was visible."""
 
     what: str
     median_ms: float
@@ -55,7 +55,7 @@ class Seen(Struct, frozen=True):
 
 
 class PageTimes(Struct, frozen=True):
-    """What was measured of the page; the first of each list is the empty page."""
+    """All results of the page; the first of each list is the empty page."""
 
     lots: int
     nodes: int
@@ -64,7 +64,7 @@ class PageTimes(Struct, frozen=True):
 
 
 class _View(Struct, frozen=True):
-    """An address, and what holds once it is to be seen."""
+    """An address, and a condition that holds once it is visible."""
 
     what: str
     path: str
@@ -72,7 +72,7 @@ class _View(Struct, frozen=True):
 
 
 class _Doing(Struct, frozen=True):
-    """What a hand does, the event by which the page knows of it, and what holds afterwards."""
+    """An input, its event in the page, and a condition that holds afterwards."""
 
     what: str
     event: str
@@ -82,7 +82,7 @@ class _Doing(Struct, frozen=True):
 
 
 def measure_page(bench: Bench, plan: Plan, say: Say) -> PageTimes:
-    """Fill a server, and look at it."""
+    """Fill a server and open its page."""
     url = bench.empty_database("sqlite")
     say(f"page · writing {plan.lots:,} lots and a graph")
     lots = fill(url, plan.lots)
@@ -99,7 +99,7 @@ def measure_page(bench: Bench, plan: Plan, say: Say) -> PageTimes:
 
 
 def fill(url: str, lots: int) -> int:
-    """Have an empty database hold a dataset of so many lots until today, and a graph."""
+    """Fill an empty database with a dataset of so many lots until today, and a graph."""
     end = system_clock() // DAY * DAY
     span = Span(INTERVAL, end - -(-lots * INTERVAL.length // DAY) * DAY, end)
     write_lots(url, span)
@@ -113,7 +113,7 @@ def fill(url: str, lots: int) -> int:
 
 
 def page_targets(measured: PageTimes) -> list[Target]:
-    """Every view comes within a second, every answer within a tenth of one."""
+    """Check views within a second and responses within a tenth of a second."""
     views = [below_ms(f"page: {one.what}", VIEW_MS_MAX, one.median_ms) for one in measured.views]
     answers = [
         below_ms(f"page: {one.what}", ANSWER_MS_MAX, one.median_ms) for one in measured.answers
@@ -122,7 +122,7 @@ def page_targets(measured: PageTimes) -> list[Target]:
 
 
 def _first_view(browser: Browser, address: str, view: _View, rounds: int, say: Say) -> Seen:
-    """A view in a browser that has nothing of the page yet."""
+    """Open a view in a browser with an empty cache."""
     return _seen(view.what, [_view_ms(browser, address, view) for _ in range(rounds)], say)
 
 
@@ -142,7 +142,7 @@ def _watched(page: Page, view: _View) -> Page:
 def _answers(
     browser: Browser, address: str, view: _View, doings: Sequence[_Doing], rounds: int, say: Say
 ) -> list[Seen]:
-    """What a page answers to a hand, once it has come to rest."""
+    """Measure the responses of an idle page."""
     took: dict[str, list[float]] = {doing.what: [] for doing in doings}
     with browser.new_context(viewport=SIZE, reduced_motion="reduce") as context:
         page = _watched(context.new_page(), view)

@@ -1,4 +1,4 @@
-"""The processes of a measurement: databases and servers, started and stopped together."""
+"""Processes of a benchmark: databases and servers, started and stopped together."""
 
 import shutil
 import signal
@@ -24,7 +24,7 @@ from tests.servers import COMPILED_WELL, PostgresServer, ZookeeperServer
 TOP = Path(__file__).resolve().parents[1]
 START_SECONDS_MAX = 60
 DATABASES = ("postgresql", "sqlite")
-ZOOKEEPER_MB = 2000  # it holds every node in memory
+ZOOKEEPER_MB = 2000  # ZooKeeper holds every node in memory
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Running:
     process: "subprocess.Popen[bytes]"
 
     def resident_mb(self) -> float:
-        """How much memory the process holds."""
+        """Return the memory of the process."""
         return float(psutil.Process(self.process.pid).memory_info().rss) / 1e6
 
     def cpu_seconds(self) -> float:
-        """How much processor time the process has used."""
+        """Return the CPU time of the process."""
         return _cpu_seconds(psutil.Process(self.process.pid))
 
 
 class Bench:
-    """Opens databases and servers; whatever it opened is closed and deleted at the end."""
+    """Opens databases and servers; closes and deletes them at the end."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -60,11 +60,11 @@ class Bench:
         self._stack.close()
 
     def empty_database(self, kind: str) -> str:
-        """The URL of a new database."""
+        """Return the URL of a new database."""
         if kind == "sqlite":
             return f"sqlite:///{Path(tempfile.mkdtemp(dir=self.folder)) / 'penstock.db'}"
         if self._postgres is None:
-            # A folder of its own right below /tmp: the server's user must get into it.
+            # A folder directly below /tmp: the user of the server must be able to enter it.
             folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
             self._postgres = PostgresServer.start(folder, min_wal_size=f"{LOG_MEGABYTES}MB")
@@ -73,7 +73,7 @@ class Bench:
         return self._postgres.create_database()
 
     def empty_queue(self) -> str:
-        """The URL of an empty part of ZooKeeper."""
+        """Return the URL of an empty chroot of ZooKeeper."""
         if self._zookeeper is None:
             folder = Path(tempfile.mkdtemp(prefix="zookeeper-", dir=self.folder))
             self._zookeeper = ZookeeperServer.start(folder, ZOOKEEPER_MB, COMPILED_WELL)
@@ -81,7 +81,7 @@ class Bench:
         return f"zookeeper://{self._zookeeper.address}/{uuid.uuid4().hex[:16]}"
 
     def postgres_cpu_seconds(self) -> float:
-        """How much processor time PostgreSQL has used, all of its processes together."""
+        """Return the CPU time of all PostgreSQL processes."""
         if self._postgres is None:
             return 0.0
         pid = (self._postgres.folder / "data" / "postmaster.pid").read_text().splitlines()[0]
@@ -93,7 +93,7 @@ class Bench:
 
     @contextmanager
     def server(self, system: System, url: str, *, profile: Path | None = None) -> Iterator[Running]:
-        """Run a server for as long as the block lasts."""
+        """Run a server for the block."""
         port = _free_port()
         options = ["--database", url, "--port", str(port)]
         if profile is not None:

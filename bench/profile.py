@@ -1,4 +1,4 @@
-"""Where a server's processor time goes: one cProfile for each of its threads."""
+"""CPU profiles of a server: one cProfile for each thread."""
 
 import cProfile
 import pstats
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def profiled(folder: Path | None) -> Iterator[None]:
-    """Profile this thread and those it starts, into one file each; None does nothing."""
+    """Profile this thread and those that it starts, each into a file; None disables it."""
     if folder is None:
         yield
         return
@@ -44,7 +44,7 @@ def _recording(path: Path) -> Iterator[None]:
 
 
 def print_profiles(folder: Path, lines: int = 30) -> None:
-    """Show the most expensive functions of the busiest threads."""
+    """Print the most expensive functions of the busiest threads."""
     found = [(path.stem, pstats.Stats(str(path))) for path in folder.glob("*.prof")]
     least = 0.05 * sum(_seconds(stats) for _, stats in found)
     for name, stats in sorted(found, key=lambda pair: -_seconds(pair[1])):

@@ -1,4 +1,4 @@
-"""How long answers take over a catalog of full size: lineage, and the first page of every list."""
+"""Latency over a catalog of full size: lineage, and the first page of every list."""
 
 import socket
 import statistics
@@ -15,7 +15,7 @@ from bench.targets import Target, below_ms
 from penstock.catalog.lineage.nodes import dataset_node, job_node
 
 API = "/api/v1"
-DEPTHS = {5: 200, 20: 60}  # how many graphs to ask for at each depth
+DEPTHS = {5: 200, 20: 60}  # graphs per depth
 LIST_CALLS = 60
 WARM_UP_CALLS = 5
 LINEAGE_MS_MAX = {5: 10.0}
@@ -23,7 +23,7 @@ LIST_MS_MAX = 20.0
 
 
 class Timing(Struct, frozen=True):
-    """How long the answers to one kind of question took."""
+    """The latency of one kind of request."""
 
     database: str
     what: str
@@ -40,13 +40,13 @@ class _Answer(Struct, frozen=True):
 
 
 class Caller:
-    """One kept-alive connection that asks, and waits for each answer."""
+    """A kept-alive connection that waits for each answer."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
     def get(self, path: str) -> _Answer:
-        """Ask for a path; anything but 200 is an error."""
+        """Get a path; raise unless the status is 200."""
         request = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()
         began = time.perf_counter()
         self._connection.sendall(request)
@@ -73,13 +73,13 @@ class Caller:
 
 @contextmanager
 def calling(port: int) -> Iterator[Caller]:
-    """A connection to a server on this machine."""
+    """Connect to a server on this machine."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         yield Caller(connection)
 
 
 def measure_lineage(database: str, port: int, domains: int, calls_max: int) -> list[Timing]:
-    """Graphs around jobs and datasets picked at random, none of them twice in a row."""
+    """Request graphs around random jobs and datasets."""
     timings = []
     for depth, count in DEPTHS.items():
         calls = min(count, calls_max)
@@ -97,7 +97,7 @@ def _lineage_path(place: Place, is_job: bool, hops: int) -> str:
 
 
 def list_paths() -> dict[str, str]:
-    """The first page of every list, with as many rows as a page has by default."""
+    """Return the paths of all first pages, with the default page size."""
     job_namespace, job = (quote(part, safe="") for part in job_name((0, 1, 0)))
     namespace, dataset = (quote(part, safe="") for part in dataset_name((0, 1, 0)))
     jobs = f"{API}/namespaces/{job_namespace}/jobs"
@@ -125,7 +125,7 @@ def list_paths() -> dict[str, str]:
 
 
 def measure_lists(database: str, port: int, calls_max: int) -> list[Timing]:
-    """The first page of every list, several times over."""
+    """Request the first page of every list, several times."""
     calls = min(LIST_CALLS, calls_max) + WARM_UP_CALLS
     return [_timed(database, what, port, [path] * calls) for what, path in list_paths().items()]
 
@@ -146,7 +146,7 @@ def _timed(database: str, what: str, port: int, paths: Sequence[str]) -> Timing:
 
 
 def lineage_targets(timings: Sequence[Timing]) -> list[Target]:
-    """Whether graphs come soon enough."""
+    """Check the latency of graphs."""
     limits = {f"lineage, depth {depth}": most for depth, most in LINEAGE_MS_MAX.items()}
     return [
         below_ms(f"{one.database}: {one.what}, median", limits[one.what], one.median_ms)
@@ -156,7 +156,7 @@ def lineage_targets(timings: Sequence[Timing]) -> list[Target]:
 
 
 def list_targets(timings: Sequence[Timing]) -> list[Target]:
-    """Whether the slowest first page of each database comes soon enough."""
+    """Check the latency of the slowest first page of each database."""
     slowest: dict[str, Timing] = {}
     for one in sorted(timings, key=lambda one: one.median_ms):
         slowest[one.database] = one

@@ -1,4 +1,4 @@
-"""What was measured, as tables for people and as JSON for machines."""
+"""Results as tables for people and as JSON for machines."""
 
 import os
 import platform
@@ -40,7 +40,7 @@ LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
 
 
 class Machine(Struct, frozen=True):
-    """Where it was measured."""
+    """The machine of the measurement."""
 
     system: str
     processor: str
@@ -52,7 +52,7 @@ class Machine(Struct, frozen=True):
 
 
 class GraphSize(Struct, frozen=True):
-    """How much there was to read."""
+    """The size of the catalog."""
 
     datasets: int
     jobs: int
@@ -60,7 +60,7 @@ class GraphSize(Struct, frozen=True):
 
 
 class Report(Struct, kw_only=True):
-    """Everything that was measured in one go."""
+    """All results of one run."""
 
     at: str
     quick: bool
@@ -79,7 +79,7 @@ class Report(Struct, kw_only=True):
 
 
 def new_report(*, quick: bool) -> Report:
-    """A report with nothing in it but where and when."""
+    """Return an empty report with place and time."""
     return Report(at=datetime.now(UTC).isoformat(timespec="seconds"), quick=quick, machine=_here())
 
 
@@ -105,14 +105,14 @@ def _processor() -> str:
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Keep it as JSON."""
+    """Write the report as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = msgspec.json.format(msgspec.json.encode(report), indent=2)
     path.write_bytes(text + b"\n")
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Show it as tables."""
+    """Print the report as tables."""
     machine = report.machine
     console.print(
         f"{machine.cores} cores {machine.processor}, {machine.memory_gb} GB, Python "

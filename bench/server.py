@@ -33,16 +33,16 @@ from penstock.telemetry.logs import set_up_logs
 
 
 class System(StrEnum):
-    """What can be measured."""
+    """A system under test."""
 
-    OURS = "ours"  # the whole of Penstock
-    RAW = "raw"  # keeps the JSON, with group commit
+    OURS = "ours"  # all of Penstock
+    RAW = "raw"  # stores the JSON, with group commit
     SINGLE = "single"  # 33 statements per event
-    EDGE = "edge"  # reads and checks events, keeps nothing
+    EDGE = "edge"  # reads and checks events, stores nothing
 
 
 class EdgeCatalog(WriteQueue):
-    """A catalog's door with nothing behind it."""
+    """A write queue that stores nothing."""
 
     def start(self) -> None:
         """Nothing needs to run."""
@@ -51,7 +51,7 @@ class EdgeCatalog(WriteQueue):
         """Nothing runs."""
 
     def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
-        """Say at once that it was done."""
+        """Complete the write at once."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         future.set_result(None)
         return future

@@ -1,10 +1,10 @@
-"""What is to be reached, and whether it was."""
+"""Targets, and whether they are met."""
 
 from msgspec import Struct
 
 
 class Target(Struct, frozen=True):
-    """One number to reach, or not to exceed."""
+    """A number to reach or not to exceed."""
 
     what: str
     wanted: str
@@ -13,15 +13,15 @@ class Target(Struct, frozen=True):
 
 
 def at_least(what: str, wanted: float, reached: float) -> Target:
-    """A ratio to reach."""
+    """Return a target for a ratio to reach."""
     return Target(what, f"≥ {wanted:.1f} ×", f"{reached:.2f} ×", reached >= wanted)
 
 
 def below_ms(what: str, wanted: float, reached: float) -> Target:
-    """A time to stay below."""
+    """Return a target for a time to stay below."""
     return Target(what, f"< {wanted:.0f} ms", f"{reached:.2f} ms", reached < wanted)
 
 
 def above(what: str, wanted: float, reached: float) -> Target:
-    """A ratio to exceed."""
+    """Return a target for a ratio to exceed."""
     return Target(what, f"> {wanted:.1f} ×", f"{reached:.2f} ×", reached > wanted)

@@ -1,4 +1,4 @@
-"""Acknowledged events per second: Penstock beside a raw insert and beside single statements."""
+"""Acknowledged events per second: Penstock, a raw insert, and single statements."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from bench.targets import Target, at_least
 from penstock.clock import system_clock
 
 CLIENTS = (1, 8, 32, 128)
-RATE_MAX = 16_000  # requests made beforehand for each second of a round
+RATE_MAX = 16_000  # prepared requests for each second of a round
 WARM_UP_CLIENTS = 8
 MEASURED = (System.OURS, System.RAW, System.SINGLE)
 TARGETS = (
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 class Plan(Struct, frozen=True):
-    """How long and how often to measure."""
+    """The length and number of rounds."""
 
     clients: tuple[int, ...] = CLIENTS
     rounds: int = 5
@@ -45,7 +45,7 @@ class Plan(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """One system under one number of clients: the medians of its rounds."""
+    """One system with a number of clients: the medians of its rounds."""
 
     system: str
     clients: int
@@ -59,7 +59,7 @@ class Cell(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What one server held in memory, in MB, as the rounds went by."""
+    """The memory of one server in MB, over the rounds."""
 
     system: str
     start: float
@@ -69,10 +69,10 @@ class Memory(Struct, frozen=True):
 
 
 class Ratio(Struct, frozen=True):
-    """Penstock against another system, as the median over rounds that followed each other.
+    """Penstock against another system: the median over adjacent rounds.
 
-    `cpu` compares what one event costs, server and database together. Other programs on the
-    machine disturb it less than they disturb the speed.
+    `cpu` compares the CPU time of an event, server and database together. Other load on the machine
+    disturbs it less than the rate.
     """
 
     clients: int
@@ -82,22 +82,22 @@ class Ratio(Struct, frozen=True):
 
 
 class Throughput(Struct, frozen=True):
-    """All that was measured on one database."""
+    """All results of one database."""
 
     database: str
     cells: list[Cell]
     ratios: list[Ratio]
     memory: list[Memory]
     acknowledged: int  # by Penstock in all rounds
-    kept: int  # of these, found in its list of events afterwards
+    kept: int  # of these, present in its list of events afterwards
 
 
 class Ceiling(Struct, frozen=True):
-    """What is possible without a database."""
+    """The limits without a database."""
 
     clients: int
-    load_per_second: float  # the load against a server that reads nothing
-    edge_per_second: float  # Penstock's HTTP door, which reads and checks every event
+    load_per_second: float  # the load generator against a server that reads nothing
+    edge_per_second: float  # Penstock's HTTP server, which reads and checks every event
 
 
 class _Total(Struct, frozen=True):
@@ -114,17 +114,17 @@ class _Seen(Struct, frozen=True):
     resident_mb: float
 
     def each_us(self, seconds: float) -> float:
-        """Microseconds for each answer."""
+        """Return microseconds per answer."""
         return 1e6 * seconds / max(self.round.answered, 1)
 
     @property
     def cpu_us(self) -> float:
-        """Processor time for each event, server and database together."""
+        """Return CPU time per event, server and database together."""
         return self.each_us(self.server_cpu_seconds + self.postgres_cpu_seconds)
 
 
 def measure_ceiling(bench: Bench, plan: Plan, say: Say) -> list[Ceiling]:
-    """Find out how much the load and the HTTP door can do at all."""
+    """Measure the limits of the load generator and of the HTTP server."""
     pool = EventPool(system_clock())
     found = []
     with (
@@ -143,7 +143,7 @@ def measure_ceiling(bench: Bench, plan: Plan, say: Say) -> list[Ceiling]:
 def measure_throughput(
     bench: Bench, database: str, plan: Plan, say: Say, profile: Path | None = None
 ) -> Throughput:
-    """Load each system in turn, in short rounds, so that noise strikes all of them alike."""
+    """Load the systems in turns, in short rounds, so that noise affects all alike."""
     with ExitStack() as stack:
         servers = {
             system: stack.enter_context(
@@ -178,7 +178,7 @@ def measure_throughput(
 
 
 def _kept_by(servers: dict[System, Running]) -> int:
-    """How many events Penstock says it has."""
+    """Return the number of events that Penstock lists."""
     if System.OURS not in servers:
         return 0
     with calling(servers[System.OURS].port) as caller:
@@ -187,7 +187,7 @@ def _kept_by(servers: dict[System, Running]) -> int:
 
 
 def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
-    """Let every server meet all jobs and datasets before the clock starts."""
+    """Send all jobs and datasets to every server before the clock starts."""
     requests = pool.take(2 * JOBS)
     for system, server in servers.items():
         done = send(server.port, requests, WARM_UP_CLIENTS, seconds=120)
@@ -206,8 +206,7 @@ def _rounds(
         for turn in range(plan.rounds):
             requests = pool.take(round(RATE_MAX * plan.seconds))
             rates = []
-            # Nobody always comes after the same other, whose pages may still be on their way to
-            # the disk.
+            # Vary the order: the predecessor's pages may still be on their way to the disk.
             for system in _rotated(list(servers), turn):
                 server = servers[system]
                 used = server.cpu_seconds(), postgres_cpu()
@@ -260,7 +259,7 @@ def _memory(seen: Sequence[_Seen], system: System, begun: float) -> Memory:
 
 
 def throughput_targets(measured: Sequence[Throughput]) -> list[Target]:
-    """The targets that these measurements can tell about."""
+    """Return the targets that these results can decide."""
     reached = {
         (one.database, ratio.clients, ratio.against): ratio.ratio
         for one in measured

@@ -1,4 +1,4 @@
-"""One turn of a system that hands out work: workers that claim and complete until time is over."""
+"""One turn of a queue: workers claim and complete until the time is over."""
 
 import asyncio
 import gc
@@ -10,42 +10,42 @@ from typing import Protocol
 
 from msgspec import Struct
 
-Step = Callable[[], int]  # claims something and completes it; 0 when nothing was left
+Step = Callable[[], int]  # claims and completes; 0 when no work is left
 AsyncStep = Callable[[], Awaitable[int]]
 
 
 class Turn(Struct, frozen=True):
-    """What came of working for a while; a claim and its completion count as one."""
+    """The result of a turn; a claim and its completion count as one."""
 
     claims: int
     seconds: float
-    p50_ms: float  # from asking for work to its completion; 0 where it cannot be told
-    ran_out: bool  # of work, before the time was over
+    p50_ms: float  # from claim to completion; 0 if unknown
+    ran_out: bool  # of work, within the turn
 
     @property
     def rate(self) -> float:
-        """Claims per second."""
+        """Return claims per second."""
         return self.claims / self.seconds if self.seconds else 0.0
 
 
 class Queue(Protocol):
-    """A system that hands out work, one piece at a time or many."""
+    """A queue that hands out work, in single pieces or in batches."""
 
     def fill(self, count: int) -> None:
-        """Have so much more work waiting."""
+        """Add waiting work."""
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        """Let so many workers claim and complete, each so much at once."""
+        """Let workers claim and complete in batches."""
 
     def cpu_seconds(self) -> float:
-        """The processor time used by the system and its workers, without the database."""
+        """Return the CPU time of the system and its workers, without the database."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
 
 
 class Counter:
-    """What the workers of one turn share."""
+    """The shared counter of the workers of a turn."""
 
     def __init__(self, seconds: float) -> None:
         gc.collect()
@@ -61,27 +61,27 @@ class Counter:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody is to begin anything more."""
+        """Return whether the turn is over."""
         return time.perf_counter() >= self._began + self._seconds
 
     def count(self, claims: int, began: float | None = None) -> None:
-        """Take note of what was completed just now, and when work on it began."""
+        """Count completed work and its begin."""
         self._last = time.perf_counter()
         self.claims += claims
         if began is not None:
             self._took.append(self._last - began)
 
     def turn(self) -> Turn:
-        """What has come of it."""
+        """Return the result."""
         median = statistics.median(self._took) if self._took else 0.0
         return Turn(self.claims, self._last - self._began, 1000 * median, self.ran_out)
 
 
 def in_threads(steps: Sequence[Step], seconds: float) -> Turn:
-    """One thread for each worker."""
+    """Run each worker in a thread."""
     failures: list[BaseException] = []
     counter = Counter(seconds)
-    # Counting from several threads would lose some.
+    # Increments from several threads could get lost.
     lock = threading.Lock()
 
     def run(step: Step) -> None:
@@ -113,7 +113,7 @@ def in_threads(steps: Sequence[Step], seconds: float) -> Turn:
 async def in_tasks(
     steps: Sequence[AsyncStep], seconds: float, last: AsyncStep | None = None
 ) -> Turn:
-    """One task for each worker, all on one event loop; `last` completes what they still hold."""
+    """Run each worker as a task of one event loop; `last` completes remaining claims."""
     counter = Counter(seconds)
 
     async def run(step: AsyncStep) -> None:

@@ -1,6 +1,6 @@
-"""What PostgreSQL does by itself after a while, done now.
+"""Background work of PostgreSQL, done at once.
 
-Its log has its full size, old rows are cleared, tables are counted.
+The log gets its full size, old rows are removed, tables are analyzed.
 """
 
 import psycopg
@@ -12,11 +12,11 @@ LOG_MEGABYTES = 1024
 
 
 def fill_log(url: str) -> None:
-    """Bring a new server's log to its full size, so that it is written over from now on.
+    """Fill a new server's log to its full size, so that segments are reused from then on.
 
-    Until then each segment is first filled with zeros and flushed, by whoever writes: a stall for
-    every 16 MB, which strikes those most who write most. A server that has run for a while keeps
-    as much of its log as `min_wal_size` says.
+    Until then each segment is first filled with zeros and flushed by a writer: a stall for every 16
+    MB, which affects the systems that write most. A server that has run for a while keeps as much
+    of its log as `min_wal_size` says.
     """
     found = load_statements("postgresql", [FOLDER])
     with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
@@ -25,11 +25,10 @@ def fill_log(url: str) -> None:
 
 
 def vacuum(url: str) -> None:
-    """Vacuum and analyse a database; SQLite needs neither.
+    """Vacuum and analyze a database; SQLite needs neither.
 
-    A queue that was filled a moment ago is one the planner knows nothing of. Left like that, some
-    systems read their whole table for every job until PostgreSQL looks at it, which may take a
-    minute.
+    The planner has no statistics of a queue that was just filled. Some systems then scan their
+    whole table for every job until autovacuum runs, which may take a minute.
     """
     if not url.startswith("postgresql:"):
         return

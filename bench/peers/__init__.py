@@ -1,1 +1,1 @@
-"""What Penstock is measured against, behind the same HTTP door."""
+"""The peers of Penstock, behind the same HTTP server."""

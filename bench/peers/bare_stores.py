@@ -1,4 +1,4 @@
-"""What a store can do at most: the smallest change that a transition needs, again and again."""
+"""The limit of a store: the smallest change that a transition needs, repeated."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ _ROOT = "/bare"
 
 
 class Bare(Struct, frozen=True):
-    """One way to change a store, and how often in a second it goes."""
+    """A way to change a store, and its changes per second."""
 
     what: str
     per_second: float
 
 
 def bare_sql(url: str, job_ids: Sequence[str], seconds: float) -> list[Bare]:
-    """Transactions that change one row each, one at a time, in a database that has these jobs."""
+    """Change one row per transaction, one at a time, in a database with these jobs."""
     session: Session = SqliteSession(url) if url.startswith("sqlite:") else PostgresSession(url)
     ids = cycle(job_ids)
 
@@ -37,7 +37,7 @@ def bare_sql(url: str, job_ids: Sequence[str], seconds: float) -> list[Bare]:
 
 
 def bare_zookeeper(url: str, seconds: float) -> list[Bare]:
-    """Transactions of five operations, one at a time and many on their way at once."""
+    """Commit transactions of five operations, one at a time and pipelined."""
     with zookeeper.Session.open(url) as session:
         for path in ("", "/jobs", "/a", "/b"):
             session.ensure(_ROOT + path)
@@ -62,7 +62,7 @@ def bare_zookeeper(url: str, seconds: float) -> list[Bare]:
 
 
 def _moves(here: str, there: str) -> list[list[Op]]:
-    """What a transition is: a status, an entry from one queue to another, and the lock."""
+    """Return the operations of a transition: a status, a queue entry moved, and the lock."""
     return [
         [
             Set(f"{_ROOT}/jobs/{node}", b"x" * 300, -1),

@@ -1,8 +1,8 @@
-"""pgqueuer: its worker with an entry point that does nothing, and the two calls beneath it.
+"""pgqueuer: its worker with an empty entry point, and the two calls beneath it.
 
-Both use asyncpg, the driver of its own documentation; with psycopg a single worker is many
-times slower. Settings are the defaults but for the batch size, and that a worker ends when the
-queue is empty. Jobs that are done leave its queue and are written to its log, as many at a time.
+Both use asyncpg, the driver in its documentation; with psycopg a single worker is many times
+slower. Settings are the defaults except for the batch size, and a worker ends when the queue is
+empty. Finished jobs move to its log in batches of the same size.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ ENQUEUED_AT_ONCE = 5000
 
 
 class PgqueuerCalls:
-    """Workers that dequeue and log jobs as done, with nothing around it."""
+    """Workers that only dequeue jobs and log them as done."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -40,7 +40,7 @@ class PgqueuerCalls:
         await (await self._queries(1))[0].install()
 
     def fill(self, count: int) -> None:
-        """Enqueue so many jobs."""
+        """Enqueue jobs."""
         self._runner.run(self._fill(count))
 
     async def _fill(self, count: int) -> None:
@@ -63,11 +63,11 @@ class PgqueuerCalls:
         return [Queries(AsyncpgDriver(connection)) for connection in self._connections[:count]]
 
     def cpu_seconds(self) -> float:
-        """The processor time of this process."""
+        """Return the CPU time of this process."""
         return time.process_time()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._runner.run(self._close())
         self._runner.close()
 
@@ -90,10 +90,10 @@ def _step(queries: Queries, at_once: int) -> AsyncStep:
 
 
 class Pgqueuer(PgqueuerCalls):
-    """Its own workers, run as its documentation has it."""
+    """Its own workers, run as in its documentation."""
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        # A worker leaves its listener behind, so each turn has connections of its own.
+        # A worker does not close its listener, so each turn has its own connections.
         connections = [await asyncpg.connect(self._url) for _ in range(workers)]
         counter = Counter(seconds)
         managers = [
@@ -121,7 +121,7 @@ class _CountedQueries(Queries):
     counter: Counter = field(kw_only=True)
 
     async def dequeue(self, *given: Any, **named: Any) -> list[Job]:
-        """Dequeue; a worker looks at its tables before it does so first, which does not count."""
+        """Dequeue jobs; the first call only prepares tables and does not count."""
         if not self.counter.claims:
             self.counter.begin()
         return await super().dequeue(*given, **named)
@@ -129,7 +129,7 @@ class _CountedQueries(Queries):
     async def log_jobs(
         self, job_status: list[tuple[Job, JOB_STATUS, TracebackRecord | None]]
     ) -> None:
-        """Log them, and count."""
+        """Log jobs and count them."""
         await super().log_jobs(job_status)
         self.counter.count(len(job_status))
 
@@ -141,4 +141,4 @@ def _worker(queries: Queries) -> QueueManager:
 
 
 async def _refine(job: Job) -> None:
-    """Nothing is done with it."""
+    """Do nothing."""

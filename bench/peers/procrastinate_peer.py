@@ -1,8 +1,8 @@
-"""procrastinate: its job manager fetches and finishes jobs, which is what its worker does.
+"""procrastinate: its job manager fetches and finishes jobs, as its worker does.
 
-Left out is what the worker adds around them (tasks, logging, polling), so that only claims and
-completions are compared. Jobs have no lock, and stay in the table when they are done, as by
-default. It fetches one job at a time; there is no other way.
+The rest of the worker (tasks, logging, polling) is left out, so that only claims and completions
+are compared. Jobs have no lock and stay in the table when finished, as by default. It can only
+fetch one job at a time.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ DEFERRED_AT_ONCE = 1000
 
 
 class Procrastinate:
-    """An app with one kind of task, and a connection for each worker."""
+    """An app with one task, and a connection for each worker."""
 
     def __init__(self, url: str) -> None:
         connector = PsycopgConnector(conninfo=url, min_size=WORKERS_MAX, max_size=WORKERS_MAX)
-        # It cannot import its tasks from anywhere, and does not need to: nobody runs them.
+        # Import paths of tasks are not needed: no task runs.
         self._app = App(connector=connector)
         self._task = self._app.task(name="refine", queue=QUEUE)(_refine)
         self._workers: list[int] = []
@@ -39,7 +39,7 @@ class Procrastinate:
         self._workers = [await manager.register_worker() for _ in range(WORKERS_MAX)]
 
     def fill(self, count: int) -> None:
-        """Defer so many jobs."""
+        """Defer jobs."""
         self._runner.run(self._fill(count))
 
     async def _fill(self, count: int) -> None:
@@ -49,7 +49,7 @@ class Procrastinate:
             await self._task.batch_defer_async(*lots)
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        """Fetch and finish, one job at a time."""
+        """Fetch and finish jobs, one at a time."""
         assert at_once == 1, "procrastinate fetches one job at a time"
         steps = [self._step(worker) for worker in self._workers[:workers]]
         return self._runner.run(in_tasks(steps, seconds))
@@ -67,14 +67,14 @@ class Procrastinate:
         return step
 
     def cpu_seconds(self) -> float:
-        """The processor time of this process."""
+        """Return the CPU time of this process."""
         return time.process_time()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._runner.run(self._app.close_async())
         self._runner.close()
 
 
 async def _refine(lot: str) -> None:
-    """Nothing is done with it."""
+    """Do nothing."""

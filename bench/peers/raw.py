@@ -1,6 +1,6 @@
-"""The same server that only keeps the JSON: how fast anything durable could be.
+"""The same server that only stores the JSON: the limit of anything durable.
 
-Waiting writes share a transaction as they do in Penstock, and nothing is made of them.
+Waiting writes share a transaction as in Penstock.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class _RawEvent(Struct, frozen=True, gc=False):
 
 
 class RawCatalog(WriteQueue):
-    """A catalog's door with nothing but a heap of bodies behind it."""
+    """A write queue that only stores bodies."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         super().__init__(
@@ -37,16 +37,16 @@ class RawCatalog(WriteQueue):
         self._keeper = threading.Thread(target=self._keep, name="raw-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to take bodies."""
+        """Start the writer thread."""
         self._keeper.start()
 
     def stop(self) -> None:
-        """Return when all that was taken is kept."""
+        """Return when all accepted bodies are stored."""
         self._bodies.put(None)
         self._keeper.join()
 
     def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
-        """Hand over an event from an event loop."""
+        """Queue an event from an event loop."""
         assert isinstance(command, LockingEvent), "only events are measured"
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()

@@ -1,7 +1,7 @@
-"""One transaction of 33 single statements per event: how Marquez writes.
+"""One transaction of 33 single statements per event: Marquez's way to write.
 
-Every statement is prepared and waited for. PostgreSQL takes many events at once, each on a
-connection of its own; SQLite has one writer.
+Every statement is prepared and awaited. PostgreSQL takes many events at once, each on its own
+connection; SQLite has one writer.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from penstock.locks.commands import LockingEvent
 from penstock.store.write_queue import WriteQueue
 
 FOLDER = Path(__file__).resolve().parent
-CONNECTIONS = 8  # more make it slower on a few cores
+CONNECTIONS = 8  # more connections are slower on a few cores
 _ARGS = "{}"
 _STATES = {"START": "RUNNING", "COMPLETE": "COMPLETED"}
 
@@ -37,23 +37,23 @@ Run = Callable[..., Row | None]
 
 
 class Session(Protocol):
-    """One connection, on which one event at a time is written."""
+    """A connection that writes one event at a time."""
 
     def run(self, name: str, /, **params: object) -> Row | None:
-        """Run a statement, wait for it, and return its first row."""
+        """Run a statement and return its first row."""
 
     def begin(self) -> None:
         """Begin a transaction."""
 
     def commit(self) -> None:
-        """Make it durable."""
+        """Commit."""
 
     def rollback(self) -> None:
-        """Undo it."""
+        """Roll back."""
 
 
 class PostgresSession:
-    """A connection of psycopg's, with every statement prepared at its first use."""
+    """A psycopg connection that prepares every statement at its first use."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(
@@ -67,7 +67,7 @@ class PostgresSession:
         }
 
     def run(self, name: str, /, **params: object) -> Row | None:
-        """Run a statement; text goes without a type, so each is prepared only once."""
+        """Run a statement; text parameters have no type, so each statement is prepared once."""
         sql, names = self._statements[name]
         cursor = self._cursor
         cursor.execute(sql, [str(params[param]) for param in names])
@@ -78,16 +78,16 @@ class PostgresSession:
         self._cursor.execute(b"BEGIN")
 
     def commit(self) -> None:
-        """Make it durable."""
+        """Commit."""
         self._cursor.execute(b"COMMIT")
 
     def rollback(self) -> None:
-        """Undo it."""
+        """Roll back."""
         self._connection.rollback()
 
 
 class SqliteSession:
-    """The one writer of a file, with the same promises as Penstock's."""
+    """The single writer of a file, as durable as Penstock's."""
 
     def __init__(self, url: str) -> None:
         self._connection = sqlite3.connect(
@@ -112,16 +112,16 @@ class SqliteSession:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Make it durable."""
+        """Commit."""
         self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        """Undo it."""
+        """Roll back."""
         self._connection.rollback()
 
 
 class SingleCatalog(WriteQueue):
-    """A catalog's door with a pool of connections behind it, one for each event in flight."""
+    """A write queue with a connection for each open event."""
 
     def __init__(self, database: Database, *, clock: Clock, url: str) -> None:
         super().__init__(
@@ -136,11 +136,11 @@ class SingleCatalog(WriteQueue):
         """Nothing needs to run before the first event."""
 
     def stop(self) -> None:
-        """Return when all that was taken is committed."""
+        """Return when all accepted events are committed."""
         self._threads.shutdown()
 
     def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
-        """Hand over an event from an event loop."""
+        """Queue an event from an event loop."""
         assert isinstance(command, LockingEvent), "only events are measured"
         return asyncio.wrap_future(self._threads.submit(self._write, command.event))
 
@@ -154,7 +154,7 @@ class SingleCatalog(WriteQueue):
                 write_event(session, event)
                 return
             except psycopg.errors.DeadlockDetected:
-                # Two events that name the same things for the first time: the loser tries again.
+                # Two events may create the same rows: the loser retries.
                 session.rollback()
             except BaseException:
                 session.rollback()
@@ -162,7 +162,7 @@ class SingleCatalog(WriteQueue):
 
 
 def write_event(session: Session, event: Event) -> None:
-    """Write one run event the long way."""
+    """Write one run event with single statements."""
     session.begin()
     run, at, run_id = session.run, event.at, event.run_id
     state = _STATES[event.event_type]
@@ -206,7 +206,7 @@ def write_event(session: Session, event: Event) -> None:
 
 
 def _in_order(event: Event) -> Iterator[tuple[str, Mention]]:
-    """Datasets by id, so that two events that share some do not wait for each other in a ring."""
+    """Sort datasets by id, so that two events cannot deadlock."""
     named = [("INPUT", m) for m in event.inputs] + [("OUTPUT", m) for m in event.outputs]
     return iter(sorted(named, key=lambda pair: pair[1].id))
 

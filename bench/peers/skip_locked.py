@@ -1,6 +1,6 @@
-"""The raw statement: FOR UPDATE SKIP LOCKED to claim, one UPDATE to complete, and nothing else.
+"""The raw statements: FOR UPDATE SKIP LOCKED to claim, one UPDATE to complete.
 
-Each worker is a thread with a connection of its own; both statements are prepared and commit by
+Each worker is a thread with its own connection; both statements are prepared and commit by
 themselves. There is no lease, no token, no run and no log.
 """
 
@@ -17,7 +17,7 @@ from penstock.db.statements import Statement, load_statements
 
 
 class SkipLocked:
-    """A table that is a queue."""
+    """A table as a queue."""
 
     def __init__(self, url: str) -> None:
         database = open_database(url, extra=[FOLDER])
@@ -28,7 +28,7 @@ class SkipLocked:
         self._workers: list[_Worker] = []
 
     def fill(self, count: int) -> None:
-        """Have so much more work waiting."""
+        """Add waiting work."""
         self._worker(0).run(self._statements["skip_locked_fill"], count=count)
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
@@ -50,11 +50,11 @@ class SkipLocked:
         return in_threads([step_of(number) for number in range(workers)], seconds)
 
     def cpu_seconds(self) -> float:
-        """The processor time of this process."""
+        """Return the CPU time of this process."""
         return time.process_time()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for worker in self._workers:
             worker.close()
 
@@ -65,7 +65,7 @@ class SkipLocked:
 
 
 class _Worker:
-    """A connection of psycopg's, with every statement prepared at its first use."""
+    """A psycopg connection that prepares every statement at its first use."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(
@@ -74,10 +74,10 @@ class _Worker:
         self._cursor = self._connection.cursor()
 
     def run(self, statement: Statement, **params: object) -> list[tuple[Any, ...]]:
-        """Run a statement, and wait for it."""
+        """Run a statement."""
         self._cursor.execute(statement.sql.encode(), [params[name] for name in statement.params])
         return self._cursor.fetchall() if self._cursor.description else []
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
