@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pytest
 from hypothesis import settings
 
-from tests.databases import Pool, sqlite_database
+from tests.databases import Pool, migrated_database, sqlite_database
 from tests.object_server import ObjectServer, environment, new_bucket
 from tests.one_database import keep_one
 from tests.running import guarded_server, server
@@ -54,12 +54,18 @@ settings.load_profile("penstock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let tests that run on one of the two databases be run on both."""
+    """Add --both, which runs every test on both databases."""
     parser.addoption("--both", action="store_true", help="run every test on both databases")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks that one_database.py reads."""
+    config.addinivalue_line("markers", "both_databases: run on both databases")
+    config.addinivalue_line("markers", "one_database: run on one database, chosen by the name")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one variant of the tests that stand above the database."""
+    """Keep one variant of the tests above the database."""
     if not config.getoption("both"):
         keep_one(config, items)
 
@@ -220,15 +226,9 @@ def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a migrated database of each kind, to which a test may add what it wants."""
-    if request.param == "sqlite":
-        yield sqlite_database(tmp_path / "penstock.db")
-        return
-    pool: Pool = request.getfixturevalue("postgres_pool")
-    server: PostgresServer = request.getfixturevalue("postgres")
-    url = pool.copy()
-    yield url
-    server.drop_database(url)
+    """The URL of a migrated database of each kind, which a test may change in any way."""
+    with migrated_database(request.param, request, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

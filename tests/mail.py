@@ -15,7 +15,6 @@ from asyncio import AbstractServer
 from collections.abc import Awaitable, Mapping
 from email.message import EmailMessage
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from aiosmtpd.controller import Controller
@@ -82,12 +81,7 @@ class MailServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:

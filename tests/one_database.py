@@ -1,8 +1,8 @@
-"""Which tests run on one of the two databases only, chosen by their name; `--both` runs them all.
+"""Choose one database for each test above the database; `--both` runs all of them.
 
-Doors do not know which database is behind them. Deposits know two kinds of queue, SQL and
-ZooKeeper, and are seen on both; that the two databases make the same of SQL is the contract
-suites' matter.
+The contract suites run on both databases. Doors and acceptance tests run on one, chosen by the
+test's name, so that half of them run on each. The marks `one_database` and `both_databases` say
+otherwise for a module or a test. Tests of the ingest queue also run on ZooKeeper.
 """
 
 import re
@@ -10,33 +10,32 @@ from zlib import crc32
 
 import pytest
 
-_DATABASES = ("sqlite", "postgresql")
-_DATABASE = re.compile(rf"(?<=[\[-])({'|'.join(_DATABASES)})(?=[\]-])")
-# What promises to work on both is seen on both.
-_ON_BOTH = ("test_marquez_python.py", "test_openlineage_python.py")
+_VARIANTS = (("sqlite", "postgresql"), ("sqlite and a folder", "postgresql and s3"))
+_OTHER = {name: pair[1 - place] for pair in _VARIANTS for place, name in enumerate(pair)}
+_VARIANT = re.compile(rf"(?<=[\[-])({'|'.join(_OTHER)})(?=[\]-])")
+_ON_ONE = ("doors", "acceptance")
 
 
 def keep_one(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of two variants of a test keep one."""
+    """Deselect one of the two variants of a test."""
     names = {item.nodeid for item in items}
-    dropped = [item for item in items if _is_dropped(item, names)]
-    config.hook.pytest_deselected(items=dropped)
+    dropped = {item for item in items if _is_dropped(item, names)}
+    config.hook.pytest_deselected(items=list(dropped))
     items[:] = [item for item in items if item not in dropped]
 
 
 def _is_dropped(item: pytest.Item, names: set[str]) -> bool:
-    named = _DATABASE.search(item.nodeid)
-    if named is None or item.path.name in _ON_BOTH or not _stands_above(item, names):
+    variant = _VARIANT.search(item.nodeid)
+    if variant is None or not _is_above_the_database(item):
         return False
-    name = item.nodeid.partition("@")[0]  # a group that tests are kept in changes nothing
-    chosen = _DATABASES[crc32(_DATABASE.sub("", name).encode()) % 2]
-    return chosen != named[1] and _DATABASE.sub(chosen, item.nodeid) in names
+    name = item.nodeid.partition("@")[0]  # xdist appends the group
+    drops_postgresql = crc32(_VARIANT.sub("", name).encode()) % 2 == 0
+    is_postgresql = variant[1].startswith("postgresql")
+    other = item.nodeid.replace(variant[1], _OTHER[variant[1]])
+    return drops_postgresql == is_postgresql and other in names
 
 
-def _stands_above(item: pytest.Item, names: set[str]) -> bool:
-    """Whether a test is about what stands above the database."""
-    folder = item.path.parent.name
-    is_of_deposits = folder == "acceptance" and "site" in getattr(item, "fixturenames", ())
-    return folder == "doors" or (
-        is_of_deposits and _DATABASE.sub("zookeeper", item.nodeid) in names
-    )
+def _is_above_the_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("both_databases"):
+        return False
+    return item.path.parent.name in _ON_ONE or item.get_closest_marker("one_database") is not None

@@ -1,8 +1,9 @@
 """How databases carry statements out: which steps read more than they give."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 
 from penstock.db import Transaction, open_database
 from penstock.db.statements import Statement
+from tests.databases import migrated_database
 
 READ_AT_MOST = 500  # rows of one table, by one statement that is asked for a few
 # Of SQLite's machine, by one statement that is asked for some hundred rows at most. Walking through
@@ -24,21 +26,15 @@ def filled(
     request: pytest.FixtureRequest,
     folders: pytest.TempPathFactory,
     *fills: Callable[[Transaction], None],
+    extra: Sequence[Path] = (),
 ) -> Iterator[str]:
-    """The URL of a database of the kind that the fixture asks for, filled and looked over."""
-    is_sqlite = request.param == "sqlite"
-    postgres = None if is_sqlite else request.getfixturevalue("postgres")
-    file = folders.mktemp("filled") / "penstock.db"
-    url = f"sqlite:///{file}" if postgres is None else postgres.create_database()
-    with closing(open_database(url)) as opened:
-        opened.migrate()
-        with opened.write() as tx:
+    """Yield the URL of a filled and analyzed database of the kind that the fixture names."""
+    with migrated_database(request.param, request, folders.mktemp("filled")) as url:
+        with closing(open_database(url, extra=extra)) as opened, opened.write() as tx:
             for fill in fills:
                 fill(tx)
-    analyse(url)
-    yield url
-    if postgres is not None:
-        postgres.drop_database(url)
+        analyse(url)
+        yield url
 
 
 def reads(statements: Mapping[str, Statement]) -> set[str]:

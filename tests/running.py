@@ -18,8 +18,8 @@ import pytest
 from penstock.access.keys import Keys, Role
 from penstock.clock import system_clock
 from penstock.db import open_database
+from tests.databases import migrated_database
 from tests.patience import HANG_SECONDS
-from tests.servers import PostgresServer
 
 
 class ServerDied(RuntimeError):
@@ -186,33 +186,18 @@ def serving(
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    """A server on each kind of database, shared: tests keep to namespaces of their own."""
-    if request.param == "sqlite":
-        path = tmp_path_factory.mktemp("served") / "penstock.db"
-        with serving(f"sqlite:///{path}") as running:
-            yield running
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres")
-    url = postgres.create_database()
-    with serving(url) as running:
+    """A shared server on each kind of database; each test uses namespaces of its own."""
+    folder = tmp_path_factory.mktemp("served")
+    with migrated_database(request.param, request, folder) as url, serving(url) as running:
         yield running
-    postgres.drop_database(url)
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def guarded_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    """A server on each kind of database that has keys, so that every call needs one."""
-    if request.param == "sqlite":
-        path = tmp_path_factory.mktemp("guarded") / "penstock.db"
-        with serving(f"sqlite:///{path}") as running:
-            running.key(Role.ADMIN)
-            yield running
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres")
-    url = postgres.create_database()
-    with serving(url) as running:
+    """A shared server on each kind of database whose calls all need a key."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with migrated_database(request.param, request, folder) as url, serving(url) as running:
         running.key(Role.ADMIN)
         yield running
-    postgres.drop_database(url)

@@ -12,7 +12,6 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import NamedTuple, Self
 
 REASONS = {200: "OK", 206: "Partial Content", 302: "Found", 404: "Not Found", 503: "Busy"}
@@ -47,12 +46,7 @@ class Web:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -189,7 +189,7 @@ def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
     rules = CommandRules(allowed=("ARC_TEST_FOLDER",))
     with LocalProcesses(1) as processes, arcs.engine(processes, concurrency=1, rules=rules):
         try:
-            arcs.until(lambda: arcs.ran() or (pids.exists() and pids.read_text()))
+            arcs.until(lambda: arcs.ran() or (arcs.folder / "once").exists())
             arcs.do(ReleaseLock("ann", "it hangs", NS, "shout", LOT))
             arcs.until_state("shout", LOT, ArcState.COMPLETE)
         finally:

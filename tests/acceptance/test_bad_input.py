@@ -1,7 +1,6 @@
 """Events that cannot be: each is refused with a reason, and leaves nothing behind."""
 
 import copy
-import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -190,6 +189,7 @@ def test_a_body_that_is_no_event_at_all_is_refused(calls: Calls, body: bytes) ->
     assert refused(calls, body, {400, 422})
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "number", [b"1e999", b"-1e999", b"1e-999", b"9" * 400, b"0.1" + b"0" * 400]
 )
@@ -206,6 +206,7 @@ def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
         nothing_is_left(calls)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -237,6 +238,7 @@ def test_the_last_time_that_can_be_counts_as_received_now(calls: Calls) -> None:
 NUL = "a\x00b"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("side", "facet"),
     [
@@ -285,21 +287,6 @@ def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Docum
     calls.get("search", q="job", namespace=calls.namespace)
 
 
-def test_a_packed_body_that_is_not_gzip_is_refused(calls: Calls) -> None:
-    body = json.dumps(good(calls)).encode()
-    assert refused(calls, body, {400}, **{"content-encoding": "gzip"})
-    assert refused(calls, gzip.compress(body)[:-9], {400}, **{"content-encoding": "gzip"})
-    assert refused(calls, body, {400, 415}, **{"content-encoding": "zstd"})
-    nothing_is_left(calls)
-
-
-def test_a_body_over_the_limit_is_refused_packed_or_not(calls: Calls) -> None:
-    large = json.dumps(broken(good(calls), "run.facets.f", "x" * (65 * 1024 * 1024))).encode()
-    assert refused(calls, large, {413})
-    assert refused(calls, gzip.compress(large), {413}, **{"content-encoding": "gzip"})
-    nothing_is_left(calls)
-
-
 def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
     events = [broken(good(calls), where, value) for where, value, _, _ in WRONG]
     fine = good(calls)
@@ -342,6 +329,7 @@ def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
     assert found["facets"] == schema("id", longer, longest), "what was said is kept"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [

@@ -1,6 +1,5 @@
 """Run, job and dataset events: single, in batches, packed, with any run id and any facet."""
 
-import gzip
 import json
 from typing import Any
 
@@ -206,15 +205,6 @@ def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: 
     assert (calls.job("j")["facets"], calls.job("j")["description"]) == ({}, None)
 
 
-def test_a_packed_event_is_received_like_any_other(calls: Calls) -> None:
-    run = new_run_id()
-    body = gzip.compress(json.dumps(calls.event("COMPLETE", run, "j", outputs=["d"])).encode())
-    headers = {"content-encoding": "gzip", "content-type": "application/json"}
-    calls.ask("POST", path("lineage"), status=201, content=body, headers=headers)
-    assert calls.run(run)["state"] == "COMPLETED"
-    assert calls.dataset("d")["currentVersionNumber"] == 1
-
-
 def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
     run = new_run_id()
     batch = [
@@ -291,28 +281,6 @@ def test_unknown_facets_are_kept_word_for_word(calls: Calls) -> None:
     assert word_for_word(path("jobs", "runs", run), "odd_i") == odd
     assert word_for_word(path("jobs", "runs", run), "odd_o") == odd
     assert body in calls.client.get(path("jobs", "runs", run, "events")).text
-
-
-def test_the_event_list_gives_events_back_by_time(calls: Calls) -> None:
-    run = new_run_id()
-    for hour in (10, 11, 12):
-        calls.report("RUNNING", run, "j", at=f"2001-02-03T{hour}:00:00Z")
-    calls.report("COMPLETE", run, "j", at="2001-02-03T13:00:00Z")
-
-    def found(**params: Any) -> list[str]:
-        answer = calls.get("events", "lineage", **params)
-        mine = [e for e in answer["events"] if e["run"]["runId"] == run]
-        return [event["eventTime"][11:13] for event in mine]
-
-    day: Document = {
-        "after": "2001-02-03T00:00:00Z",
-        "before": "2001-02-04T00:00:00Z",
-        "limit": 1000,
-    }
-    assert found(**day) == ["13", "12", "11", "10"]
-    assert found(**day, sortDirection="asc") == ["10", "11", "12", "13"]
-    assert found(after="2001-02-03T11:00:00Z", before="2001-02-03T13:00:00Z") == ["12", "11"]
-    assert calls.get("jobs", "runs", run, "events")["totalCount"] == 4
 
 
 def test_events_without_a_schema_url_are_told_apart_by_what_they_hold(calls: Calls) -> None:

@@ -1,8 +1,6 @@
 """Every move of a batch, under its own name, on every backend, with ZooKeeper's tree after it."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,7 @@ from tests.acceptance.ingest_scene import (
     BatchTree,
     JobTree,
     Scene,
-    frozen_clock,
 )
-from tests.ingest_stores import BACKENDS, opened_backend
 
 NEW = BatchTree("pending", jobs=0, has_states=False)
 FAILED = JobTree("failed", passed=("pending", "failed"))
@@ -40,12 +36,6 @@ REPORT = {
     "successful_jobs": [JIDS[0], JIDS[2]],
 }
 REPORT_TEXT = json.dumps(REPORT)
-
-
-@pytest.fixture(params=BACKENDS)
-def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    with opened_backend(request.param, request, tmp_path, clock=frozen_clock) as backend:
-        yield Scene(backend)
 
 
 def test_batch_is_created_and_queued(scene: Scene) -> None:

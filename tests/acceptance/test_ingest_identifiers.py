@@ -53,15 +53,6 @@ def store_unknown(
     depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
-def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
-    site.make_collection("theirs", namespace="theirs", dataset="theirs")
-    arks = next_arks(3)
-    for number, ark in enumerate(arks[:2]):
-        assert completed(site, f"{number}.csv", primary_id=ark) == ark
-    assert completed(site, "theirs.csv", collection="theirs") == arks[2]
-    assert [site.versions(ark) for ark in arks] == [[1], [1], [1]]
-
-
 def test_an_ark_that_stands_in_a_manifest_is_not_minted_for_another_row(site: Site) -> None:
     given, minted = next_arks(2)
     rows = [
@@ -165,25 +156,6 @@ def test_hyphens_in_an_ark_mean_nothing(site: Site) -> None:
     listed = listed.replace(b"fk4abc", b"f-k4abc")
     assert completed(site, "batch.checkm", body=listed) == ark
     assert site.versions("ark:/99999/fk4abc-") == [3, 2, 1]
-
-
-def test_a_manifest_with_a_primary_id_that_is_no_ark_is_refused(site: Site) -> None:
-    url = site.web.on("/a.csv", content(b"a"))
-    listed = write(ManifestKind.FILES, [row(url, primary_id="ark:/99999/fk4x")])
-    listed = listed.replace(b"ark:/99999/fk4x", b"../../x")
-    [batch] = site.run(site.deposit(site.web.on("/batch.checkm", content(listed))))
-    assert (batch.status, batch.jobs) == (BatchState.FAILED, 0)
-    assert batch.message == "line 6: '../../x' is not an ARK; write it like ark:/99999/fk4rx9d523"
-
-
-def test_a_local_id_is_a_namespaces_own(site: Site) -> None:
-    site.make_collection("ours", namespace="ours", dataset="ours", owner="library")
-    site.make_collection("theirs", namespace="theirs", dataset="theirs", owner="library")
-    first = completed(site, "ours.csv", collection="ours", local_id="k1")
-    other = completed(site, "theirs.csv", collection="theirs", local_id="k1")
-    assert first != other
-    assert completed(site, "more.csv", collection="ours", local_id="k1") == first
-    assert (site.versions(first), site.versions(other)) == ([2, 1], [1])
 
 
 def test_a_minter_that_repeats_a_taken_ark_fails_the_job(

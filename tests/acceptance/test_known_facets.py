@@ -214,14 +214,6 @@ def test_nominal_times_say_which_interval_a_run_is_for(calls: Calls) -> None:
     assert found["facets"]["nominalTime"] == times
 
 
-def test_ownership_is_kept_with_the_job_and_the_dataset(calls: Calls) -> None:
-    owners = {"ownership": {"owners": [{"name": "team:sales", "type": "MAINTAINER"}]}}
-    output = calls.named("d", **owners)
-    calls.report("COMPLETE", new_run_id(), "j", job_facets=owners, outputs=[output])
-    assert calls.dataset("d")["facets"]["ownership"] == owners["ownership"]
-    assert calls.job("j")["facets"]["ownership"] == owners["ownership"]
-
-
 def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Calls) -> None:
     word = calls.namespace[-12:]
     marks = [{"key": f"pii{word}", "value": "true", "source": "X"}, {"key": "tier", "value": "1"}]
@@ -280,19 +272,6 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
     assert (given["facets"], made["facets"]) == (metrics, statistics)
     [given], [made] = (calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output"))
     assert (given["facets"], made["facets"]) == ({}, {})
-
-
-def test_subset_facets_say_which_part_was_read_and_written(calls: Calls) -> None:
-    day = {"compare": "EQUAL", "left": {"field": "day"}, "right": {"value": "2026-11-15"}}
-    subset = {"inputCondition": {"type": "compare", **day}}
-    of_output = {"outputCondition": {"type": "compare", **day}}
-    read = calls.named("in") | {"inputFacets": {"subset": subset}}
-    written = calls.named("out") | {"outputFacets": {"subset": of_output}}
-    run = new_run_id()
-    calls.report("COMPLETE", run, "j", inputs=[read], outputs=[written])
-    found = calls.run(run)
-    assert found["inputDatasetVersions"][0]["facets"] == {"subset": subset}
-    assert found["outputDatasetVersions"][0]["facets"] == {"subset": of_output}
 
 
 def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.acceptance.calls import Calls, fields, new_run_id, path, schema
 
+pytestmark = pytest.mark.both_databases
+
 ODD = [
     "s3://bucket:9000/a/b#c d",
     "100%/é ☃?x=1&y=2;z",

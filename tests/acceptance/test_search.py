@@ -4,6 +4,8 @@ import pytest
 
 from tests.acceptance.calls import Calls, Document, fields, new_run_id, path, schema
 
+pytestmark = pytest.mark.both_databases
+
 # Every thing in the namespace has this word in its name.
 WORD = "harvest"
 ALL = {("DATASET", "harvest_in"), ("DATASET", "harvest_out"), ("JOB", "harvest_job")}

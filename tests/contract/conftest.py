@@ -1,15 +1,35 @@
-"""What tests of what all databases do alike have in common."""
+"""Fixtures of the suites that hold every backend to one contract."""
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from penstock.db import Database, open_database
+from penstock.ingest.queue.port import IngestStore
+from tests.ingest_stores import BACKENDS, Backend, opened_backend
+
+
+@pytest.fixture
+def url(database_url: str) -> str:
+    """The URL of an empty database; a module may fill one for all of its tests instead."""
+    return database_url
 
 
 @pytest.fixture
 def database(url: str) -> Iterator[Database]:
-    """The database that a module fills for all of its tests."""
     with closing(open_database(url)) as opened:
         yield opened
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    """An ingest queue on each database, and in ZooKeeper."""
+    with opened_backend(request.param, request, tmp_path) as backend:
+        yield backend
+
+
+@pytest.fixture
+def store(backend: Backend) -> IngestStore:
+    return backend.open()

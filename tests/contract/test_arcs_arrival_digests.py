@@ -18,6 +18,8 @@ from penstock.objects.uris import find_place
 from penstock.provenance.verify import Listed, check_item
 from tests.contract.arrival_site import NOON, Site
 
+pytestmark = pytest.mark.one_database
+
 FIRST = "20261115PT5M144"
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.access import audit
 from penstock.arcs.backfills import rules
 from penstock.arcs.backfills.backfills import Progress, Scope
 from penstock.arcs.backfills.rules import Action, Standing
@@ -17,6 +16,8 @@ from penstock.locks.commands import HoldWork, Sweep
 from penstock.locks.rows import Stale
 from penstock.states import BackfillState, ManifestState
 from tests.contract.backfill_site import ArcSite, copy, open_arcs, wait_for
+
+pytestmark = pytest.mark.one_database
 
 GOOD, FAILED, LATER, HELD, FRESH, PARTIAL = "ada", "bob", "cid", "dan", "eve", "fay"
 REMOVED = "gus"
@@ -188,21 +189,6 @@ def test_a_lot_that_a_new_output_lacks_is_missing(arcs: ArcSite) -> None:
     assert (line.lot, line.now, line.action) == (GOOD, Standing.MISSING, Action.RERUN)
 
 
-def test_max_running_holds_for_free_lots(arcs: ArcSite) -> None:
-    register(arcs, *KNOWN)
-    arcs.site.complete("letters", KNOWN)
-    how = {"scope": Scope.ALL, "max_running": 2}
-    backfill_id = arcs.backfills.start("ann", "", "ns", "letters", **how).id  # type: ignore[arg-type]
-
-    for _ in range(3):
-        assert arcs.backfills.step(backfill_id).going == 2
-
-    assert arcs.states("letters", KNOWN)[:3] == ["READY", "READY", "DONE"]
-    arcs.site.complete("letters", [GOOD])
-    moved = arcs.backfills.step(backfill_id)
-    assert (moved.going, moved.done, moved.looked_at) == (2, 1, 3)
-
-
 def test_a_list_of_lots_has_a_limit(arcs: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "LISTED_MAX", 3)
     register(arcs, *KNOWN)
@@ -220,23 +206,6 @@ def test_a_list_of_lots_has_a_limit(arcs: ArcSite, monkeypatch: pytest.MonkeyPat
         arcs.backfills.plan("ns", "letters", lots=KNOWN)
     with pytest.raises(Invalid, match="more than 3 lots"):
         arcs.backfills.plan("ns", "letters", scope=Scope.ALL)
-
-
-def test_the_lots_of_a_backfill_are_in_the_audit_log(arcs: ArcSite) -> None:
-    broken(arcs)
-    backfill_id = arcs.backfills.start("ann", "these", "ns", "letters", lots=[FAILED, LATER]).id
-    arcs.backfills.step(backfill_id)
-
-    with arcs.site.catalog.read() as tx:
-        entries = [entry for entry in audit.entries(tx, 100) if backfill_id in entry.detail]
-
-    assert {(entry.action, entry.target.rpartition(" ")[2]) for entry in entries} == {
-        ("start backfill", "ns/letters"),
-        ("work unhold", FAILED),
-        ("lot resubmit", LATER),
-    }
-    [start] = [entry for entry in entries if entry.action == "start backfill"]
-    assert start.detail == f"{backfill_id}: {FAILED}, {LATER}, failed and missing: these"
 
 
 def test_wrong_lots_and_ranges_are_refused(arcs: ArcSite) -> None:

@@ -18,7 +18,7 @@ from tests.wire import Wire, wired
 
 __all__ = ["arcs"]
 
-pytestmark = pytest.mark.xdist_group("dask")
+pytestmark = [pytest.mark.one_database, pytest.mark.xdist_group("dask")]
 
 LOT = "20230227PT5M287"
 BY_DAY = Parts(pattern="day={day}/")

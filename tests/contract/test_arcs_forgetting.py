@@ -1,7 +1,5 @@
 """Backfills that ended long ago are forgotten, with the lots that they set going."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from penstock import ids
@@ -10,20 +8,12 @@ from penstock.arcs.backfills.backfills import prune_backfills
 from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.arcs.backfills.rules import Action
 from penstock.clock import DAY, Micros, parse_time
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid
 from penstock.states import BackfillState
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
 JOB = ids.job_id("ns", "arc")
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 def write(database: Database, state: BackfillState, created: int, since: int, lots: int) -> str:

@@ -9,6 +9,8 @@ from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.errors import Conflict, Invalid
 from tests.contract.lot_site import Site, hours, open_site
 
+pytestmark = pytest.mark.one_database
+
 LOT = hours(0, 1)[0]
 
 

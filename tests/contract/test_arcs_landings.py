@@ -18,6 +18,8 @@ from penstock.locks.gaps.gaps import gaps
 from penstock.lots.rows import LandingRow
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
+pytestmark = pytest.mark.one_database
+
 FIRST = "20261115PT5M144"
 BY_HOUR = "dt={year}-{month}-{day}/hour={hour}/"
 

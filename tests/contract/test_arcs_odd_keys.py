@@ -13,6 +13,8 @@ from penstock.ids import dataset_id
 from penstock.lots.rows import LandingRow
 from tests.contract.arrival_site import Site
 
+pytestmark = pytest.mark.one_database
+
 Put = Callable[..., None]
 
 

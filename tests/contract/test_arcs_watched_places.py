@@ -18,6 +18,8 @@ from penstock.objects import Objects
 from penstock.objects.uris import find_object
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
+pytestmark = pytest.mark.one_database
+
 FIRST, SECOND_LOT = (f"20261115PT5M{number}" for number in (144, 145))
 
 

@@ -18,6 +18,8 @@ from penstock.locks.commands import ClaimLots, HoldLot, RegisterLots, WireJob
 from tests.contract.arrival_site import MINUTE, NOON, Site
 from tests.doors.waiting import until
 
+pytestmark = pytest.mark.one_database
+
 FIRST, SECOND_LOT, THIRD = (f"20261115PT5M{number}" for number in (144, 145, 146))
 
 

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from penstock.access import audit
-from penstock.access.audit import AuditEntry
+from penstock.access.audit import AuditEntry, ChainedEntry
 from penstock.db import Transaction, open_database
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from tests.plans import filled, is_given, walks
+from tests.simulation.tables import STATEMENTS
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("audit_cost")
@@ -35,13 +36,13 @@ PAGE = {"limit": 100, "offset": 0, "since": 0}
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand actions, of which three are not like the others."""
-    with filled(request, tmp_path_factory, _fill) as found:
+    with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as found:
         yield found
 
 
 def _fill(tx: Transaction) -> None:
-    for entry in ENTRIES:
-        audit.append(tx, entry.at, entry.who, entry.action, entry.target, entry.detail)
+    rows = [msgspec.convert(entry, ChainedEntry, from_attributes=True) for entry in ENTRIES]
+    tx.write("put_audit_entries", rows)
 
 
 FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [

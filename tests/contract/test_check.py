@@ -15,7 +15,7 @@ from penstock.states import ManifestState
 from tests.checked import grounds
 from tests.contract.arrival_site import NOON, Site
 from tests.contract.broken.scene import LOTS, NS, Scene, open_scene
-from tests.servers import PostgresServer
+from tests.databases import migrated_database
 
 # The invariant, what breaks it, and words that have to be in what is said of it.
 BROKEN = (
@@ -97,15 +97,11 @@ def scene(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("scene")
-    if request.param == "sqlite":
-        with open_scene(f"sqlite:///{folder / 'penstock.db'}", folder) as opened:
-            yield opened
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres")
-    url = postgres.create_database()
-    with open_scene(url, folder) as opened:
+    with (
+        migrated_database(request.param, request, folder) as url,
+        open_scene(url, folder) as opened,
+    ):
         yield opened
-    postgres.drop_database(url)
 
 
 def test_everything_holds_before_anything_is_broken(scene: Scene) -> None:

@@ -22,6 +22,8 @@ from penstock.locks.commands import (
 from penstock.locks.lease_expiry import AT_ONCE_MAX
 from penstock.locks.rows import Stale
 
+pytestmark = pytest.mark.one_database
+
 CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))
 NOON = parse_time("2026-11-15T12:00:00Z")
 AHEAD = 3 * DAY

@@ -16,6 +16,8 @@ from penstock.states import WorkState
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
 
+pytestmark = pytest.mark.one_database
+
 APART = 20 * SECOND
 YEARS = 5 * 365 * DAY
 

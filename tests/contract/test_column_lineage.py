@@ -1,6 +1,5 @@
 """Column lineage as it is and as it was, on both databases."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,19 +8,10 @@ import pytest
 from penstock.catalog.lineage.columns import column_lineage
 from penstock.catalog.lineage.graph import FieldNode
 from penstock.catalog.rows import replace
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid, NotFound
 from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 def fields(*names: str) -> str:

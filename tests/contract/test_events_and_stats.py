@@ -1,7 +1,5 @@
 """Events by their time, and how many there were, on both databases."""
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
 
@@ -15,7 +13,7 @@ from penstock.catalog.queries.catalog import (
 )
 from penstock.catalog.rows import EventRow, SourceRow
 from penstock.clock import DAY, HOUR, SECOND, Micros, format_time, parse_time
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid
 from penstock.ids import derived_id, run_id
 from tests.contract.catalog_rows import NAMESPACE, NOW, Tally, dataset, event, job, put_events
@@ -23,15 +21,6 @@ from tests.contract.catalog_rows import NAMESPACE, NOW, Tally, dataset, event, j
 START = parse_time("2026-11-10T00:00:00Z")
 MINUTES_15 = HOUR // 4
 RUN = derived_id("run")
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from penstock.lots.manifests import Check
 from penstock.states import ManifestState
 from tests.contract.lot_site import Site, note, open_site
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:

@@ -1,8 +1,6 @@
 """What every store of batches and ingest jobs does, on every backend."""
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -22,14 +20,12 @@ from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.ingest.transitions import move_batch, move_job
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
-    BACKENDS,
     Backend,
     advance,
     claimed_job,
     finish,
     moved_batch,
     new_jobs,
-    opened_backend,
     pending_batch,
     processing_batch,
     submission,
@@ -37,28 +33,6 @@ from tests.ingest_stores import (
 )
 
 QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with opened_backend(request.param, request, tmp_path) as backend:
-        yield backend
-
-
-@pytest.fixture
-def store(backend: Backend) -> IngestStore:
-    return backend.open()
-
-
-def test_a_submission_becomes_a_pending_batch(store: IngestStore) -> None:
-    told = submission("u1", key="k1")
-    batch, is_new = store.submit(told)
-    assert is_new
-    assert batch.id == "bid0000000001"
-    assert (batch.status, batch.jobs, batch.version) == (BatchState.PENDING, 0, 0)
-    assert batch.submission == replace(told, submitted_at=batch.last_modified)
-    assert store.batch(batch.id) == batch
-    assert store.submit(submission("u2")).batch.id > batch.id
 
 
 def test_two_submissions_with_one_key_are_one_batch(backend: Backend, store: IngestStore) -> None:
@@ -178,34 +152,6 @@ def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
     store.let_go(jobs)  # it does no harm
     assert store.job(jobs[2].id).locked_by == ""
     assert store.job(jobs[2].id).version == 0
-
-
-def test_a_change_is_written_and_gives_up_the_lock(store: IngestStore) -> None:
-    processing_batch(store, 1)
-    job = claimed_job(store, IngestState.PENDING)
-    after = move_job(job, IngestState.ESTIMATING, system_clock())
-    [changed] = store.change_jobs([JobChange(job, after)])
-    assert changed == replace(after, version=1, locked_by="")
-    assert store.job(job.id) == changed
-    assert claimed_job(store, IngestState.ESTIMATING).id == job.id
-
-
-def test_a_kept_lock_lets_an_identifier_be_written_down_at_once(
-    backend: Backend, store: IngestStore
-) -> None:
-    processing_batch(store, 1)
-    to_stage(store, IngestState.PROCESSING)
-    job = claimed_job(store, IngestState.PROCESSING)
-    minted = replace(job, identifiers=Identifiers("ark:/99999/fk4x", ("loc0",)))
-    [noted] = store.change_jobs([JobChange(job, minted, keep_lock=True)])
-    assert isinstance(noted, IngestJob)
-    assert noted.locked_by == job.locked_by
-    other = backend.open("other")
-    assert other.job(job.id).identifiers.primary == "ark:/99999/fk4x"
-    assert other.claim_jobs(IngestState.PROCESSING, 1) == []
-    [done] = advance(store, [noted])
-    assert isinstance(done, IngestJob)
-    assert (done.status, done.version) == (IngestState.RECORDING, job.version + 2)
 
 
 def test_the_same_change_again_is_answered_as_if_it_had_been_first(
@@ -343,22 +289,6 @@ def test_a_deleted_job_is_gone_and_lets_its_batch_report(store: IngestStore) -> 
     assert store.change_batch(BatchChange(store.batch(batch.id), None, by_hand=True)) is None
     assert store.batches(BatchFilter(), 5) == []
     assert store.check() == []
-
-
-def test_the_report_is_kept_with_the_batch(store: IngestStore) -> None:
-    batch = processing_batch(store, 1)
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
-    for report in ('{"failed_jobs": ["jid1"]}', '{"failed_jobs": []}'):
-        [claimed] = [
-            b
-            for status in (BatchState.REPORTING, BatchState.UPDATE_REPORTING)
-            for b in store.claim_batches(status, 5)
-        ]
-        after = move_batch(claimed, BatchState.FAILED, system_clock(), report=report)
-        store.change_batch(BatchChange(claimed, after))
-        found = store.batch(batch.id)
-        assert (found.report, found.status, found.locked_by) == (report, BatchState.FAILED, "")
-        moved_batch(store, found, BatchState.UPDATE_REPORTING, by_hand=True)
 
 
 @pytest.mark.parametrize("name", ["", "nobody", "../jobs", "jid0000000001/status", "states", "/"])

@@ -1,37 +1,19 @@
 """How batches and jobs are listed, on every backend."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from penstock.ingest.models import BatchChange, Hold, HoldKind, IngestJob
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
-    BACKENDS,
     Backend,
     advance,
     claimed_job,
     finish,
     moved_batch,
-    opened_backend,
     processing_batch,
     submission,
 )
 
 QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with opened_backend(request.param, request, tmp_path) as backend:
-        yield backend
-
-
-@pytest.fixture
-def store(backend: Backend) -> IngestStore:
-    return backend.open()
 
 
 def test_the_jobs_of_a_batch_are_listed_in_pages(store: IngestStore) -> None:

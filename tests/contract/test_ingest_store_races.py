@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.states import BatchState, IngestState
 from tests.doors.waiting import until
 from tests.ingest_stores import (
-    BACKENDS,
     Backend,
     advance,
     claimed_job,
     finish,
     moved_batch,
     new_jobs,
-    opened_backend,
     pending_batch,
     processing_batch,
     submission,
@@ -33,17 +30,6 @@ from tests.ingest_stores import (
 )
 
 TOP = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with opened_backend(request.param, request, tmp_path) as backend:
-        yield backend
-
-
-@pytest.fixture
-def store(backend: Backend) -> IngestStore:
-    return backend.open()
 
 
 def test_no_job_is_claimed_twice_by_sessions_and_threads(

@@ -1,6 +1,5 @@
 """The lineage graph as it stands, on both databases."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,22 +8,13 @@ import pytest
 from penstock.catalog.lineage.graph import DatasetNode, JobNode, lineage
 from penstock.catalog.rows import AliasRow, Origin
 from penstock.clock import format_time
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid, NotFound, TooLarge
 from penstock.ids import dataset_id
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
 
 CHAIN = {("raw", "clean"), ("clean", "orders"), ("orders", "report"), ("report", "totals")}
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 def chain() -> Scene:

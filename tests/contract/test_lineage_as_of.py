@@ -1,6 +1,5 @@
 """The lineage graph as it stood at a time, or when a version stood, on both databases."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,19 +8,10 @@ import pytest
 from penstock.catalog.lineage.graph import DatasetNode, GraphRun, JobNode, lineage
 from penstock.catalog.rows import Origin, Role
 from penstock.clock import format_time
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid, NotFound
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 def show(database: Database, node_id: str, second: int | None = None, **options: Any) -> list[str]:

@@ -16,7 +16,7 @@ from penstock.catalog.lineage.edges import History
 from penstock.catalog.lineage.graph import Direction, lineage
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, format_time, parse_time
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.errors import NotFound
 from penstock.store.unit_of_work import write_changes
 from tests.contract.catalog_rows import NAMESPACE, NOW
@@ -30,15 +30,6 @@ Shape = tuple[list[str], set[Arrow]]
 
 class _TakeBack(Exception):
     """Leaves a write without a trace."""
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 @contextmanager
@@ -140,7 +131,7 @@ def questions(draw: st.DrawFn) -> Question:
 
 @given(question=questions())
 @settings(
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -232,7 +223,7 @@ def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict
 
 @given(events=stories())
 @settings(
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -28,6 +28,8 @@ from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS
 from tests.web import Answer, Request, Web, drip, hang_up, head, redirect, reset, status
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["desk"]
 
 

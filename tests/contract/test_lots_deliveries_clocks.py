@@ -8,6 +8,8 @@ from tests.contract.outbox_desk import IngestService, desk
 from tests.doors.waiting import until
 from tests.web import Web, status
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["desk"]
 
 

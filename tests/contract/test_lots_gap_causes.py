@@ -17,6 +17,8 @@ from penstock.lots.ids import Interval
 from tests.contract.lot_site import Site, hours, open_site
 from tests.contract.test_reading_cost import Counted
 
+pytestmark = pytest.mark.one_database
+
 DAY_0 = parse_time("2026-11-14T00:00:00Z")
 
 

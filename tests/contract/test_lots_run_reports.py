@@ -15,6 +15,8 @@ from penstock.states import ManifestState
 from tests.contract.outbox_desk import IngestService, deliveries, desk
 from tests.web import Request, Web, status
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["desk"]
 
 LINEAGE = "/api/v1/lineage"

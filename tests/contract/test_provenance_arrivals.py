@@ -12,6 +12,8 @@ from penstock.arcs.arrivals.watcher import Watcher
 from penstock.clock import SECOND
 from tests.contract.provenance_site import NS, START, Site, open_site
 
+pytestmark = pytest.mark.one_database
+
 LOT = "20261115PT5M144"
 
 

@@ -13,6 +13,8 @@ from penstock.provenance.verify import Order, Step, Verification, listed
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
+pytestmark = pytest.mark.one_database
+
 GOOD = {"a.txt": b"one", "b.txt": b"two, and more"}
 
 

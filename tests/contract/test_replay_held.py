@@ -13,6 +13,8 @@ from penstock.replay.target import Target
 from penstock.states import ReplayState
 from tests.contract.replay_site import ReplaySite, open_replays
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[ReplaySite]:

@@ -24,6 +24,8 @@ from penstock.states import ReplayState, StepState
 from penstock.telemetry.logs import TextLines
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
+pytestmark = pytest.mark.one_database
+
 STEPS = ("clean a", "left a", "right a", "join a")
 
 
@@ -113,64 +115,6 @@ def test_to_start_a_replay_twice_is_to_start_it_once(site: ReplaySite) -> None:
 def test_a_replay_of_what_nobody_read_is_done_at_once(site: ReplaySite) -> None:
     ended = site.start(dataset="join", lot="a", downstream_only=True)
     assert (ended.state, ended.steps) == (ReplayState.DONE, 0)
-
-
-def test_paused_it_sets_nothing_going_and_goes_on_when_resumed(site: ReplaySite) -> None:
-    site.start(dataset="clean", lot="a")
-    site.step()
-    paused = site.replays.pause(REPLAY, "bob", "too much load")
-    assert paused.state is ReplayState.PAUSED
-    site.done("clean", "a")
-    now = site.step()
-    assert (now.state, now.done, now.going, now.pending) == (ReplayState.PAUSED, 1, 0, 3)
-    assert site.ready() == set()
-    site.replays.resume(REPLAY, "bob", "quiet again")
-    assert site.finish().done == 4
-    with pytest.raises(Conflict, match="done and cannot become paused"):
-        site.replays.pause(REPLAY, "bob", "late")
-
-
-def test_cancelled_it_leaves_what_was_not_begun_as_it_was(site: ReplaySite) -> None:
-    before = site.runs("a", "b")
-    old = {name: site.output(name, "a") for name in ("left", "right", "join")}
-    site.start(dataset="clean", lot="a")
-    site.step()
-    site.replays.cancel(REPLAY, "bob", "wrong lot")
-    site.done("clean", "a")
-    now = site.step()
-    assert (now.state, now.done, now.going, now.pending) == (ReplayState.CANCELLED, 1, 0, 3)
-    assert site.replays.step_all() == 0
-    assert site.ready() == set()
-    after = site.runs("a", "b")
-    assert {key for key in before if before[key] != after[key]} == {"clean a"}
-    assert {name: site.output(name, "a") for name in old} == old
-    with pytest.raises(Conflict, match="cancelled is final"):
-        site.replays.resume(REPLAY, "bob", "right after all")
-
-
-def test_a_step_that_runs_out_of_tries_blocks_what_is_after_it(site: ReplaySite) -> None:
-    site.start(dataset="clean", lot="a")
-    site.step()
-    site.done("clean", "a")
-    site.step()
-    site.done("right", "a")
-    site.site.fail("left", "a")
-    assert site.step().failed == 0
-    site.site.fail("left", "a", "disk full again")
-    ended = site.step()
-    assert (ended.state, ended.done, ended.failed, ended.blocked) == (ReplayState.FAILED, 2, 1, 1)
-    assert [(each.job, each.lot, each.note) for each in ended.failures] == [
-        ("left", "a", "disk full again")
-    ]
-    assert site.states() == {
-        "clean a": "done",
-        "left a": "failed",
-        "right a": "done",
-        "join a": "blocked",
-    }
-    [blocked] = site.replays.steps(REPLAY, state=StepState.BLOCKED)
-    assert blocked.note == "step 2 has failed"
-    assert site.work("join", "a").state == "DONE"
 
 
 def test_what_cannot_be_resubmitted_fails_with_the_reason(site: ReplaySite) -> None:

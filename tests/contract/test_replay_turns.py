@@ -15,6 +15,8 @@ from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
 from tests.databases import capability_folder
 
+pytestmark = pytest.mark.one_database
+
 OTHER = "0199aaaa-0000-7000-8000-000000000009"
 THIRD = "0199aaaa-0000-7000-8000-00000000000a"
 # Takes a database back to before there were turns.

@@ -202,33 +202,6 @@ def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop
     check_counts(shop)
 
 
-def test_what_a_kept_run_read_stays_and_so_does_who_made_it(shop: Shop) -> None:
-    shop.run("load", 200, writes="raw")
-    shop.run("report", 1, reads="raw")
-    shop.run("load", 0.5, writes="raw")
-    assert shop.prune(90).runs == 0
-    assert shop.versions("raw") == [1, 2]
-    check_counts(shop)
-
-
-def test_a_run_that_goes_on_stays_however_old(shop: Shop) -> None:
-    shop.run("stream", 400, writes="raw", going=True)
-    shop.run("stream", 1, writes="raw")
-    assert shop.prune(90).runs == 0
-    check_counts(shop)
-
-
-def test_a_job_that_reads_what_it_wrote_last_time_does_not_keep_all_its_runs(shop: Shop) -> None:
-    for day in range(110, 80, -1):
-        shop.run("merge", day, reads="totals", writes="totals")
-    pruned = shop.prune(95)
-    # The first kept run read what the last old one wrote, so that one stays as well.
-    assert pruned.runs == 14
-    check_counts(shop)
-    assert "merge 96" in shop.runs()
-    assert "merge 97" not in shop.runs()
-
-
 def test_a_child_outlives_its_parent(shop: Shop) -> None:
     shop.run("flow", 120)
     shop.run("flow", 1)

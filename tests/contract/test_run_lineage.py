@@ -1,26 +1,15 @@
 """The runs upstream of a run, on both databases."""
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
 
 from penstock.catalog.lineage.runs import UpstreamRuns, upstream_runs
 from penstock.catalog.rows import Role, RunRow, VersionRow
 from penstock.clock import format_time
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Invalid, NotFound
 from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, at
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """An empty catalog."""
-    opened = open_database(database_url)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:

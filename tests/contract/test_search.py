@@ -310,13 +310,6 @@ def test_a_walk_that_meets_too_few_is_given_up(crowd: Database) -> None:
     assert page == SearchResults(every.total_count, every.results[:10])
 
 
-def test_what_is_hidden_is_not_found_until_it_is_shown_again(database: Database) -> None:
-    for hidden in (1, 1, 0, 0, 1, 0):
-        with database.write() as tx:
-            tx.write("put_search_docs", [search_row(replace(CLIENTS, hidden=hidden))])
-        assert found(database, "zoe") == ([] if hidden else ["clients"])
-
-
 def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> None:
     described = replace(CLIENTS, description="Patrons", hidden=1)
     for row in (described, replace(described, hidden=0)):
@@ -324,18 +317,3 @@ def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> N
             tx.write("put_search_docs", [search_row(row)])
     assert found(database, "patrons") == ["clients"]
     assert found(database, "zoe") == []
-
-
-def test_a_namespace_is_hidden_from_search_as_a_whole(database: Database) -> None:
-    def rewrite(verb: str, deleted_at: int, at: int) -> None:
-        times = {"deleted_at": deleted_at, "at": at}
-        with database.write() as tx:
-            tx.execute(f"{verb}_datasets_of_namespace", namespace="crm", **times)
-            hidden = int(verb == "hide")
-            tx.execute("hide_search_docs_of_namespace", namespace="crm", hidden=hidden)
-
-    rewrite("hide", 0, NOW + SECOND)
-    assert found(database, "crm") == []
-    assert found(database, "orders") == ["load_orders", ORDERS.name]
-    rewrite("show", NOW + SECOND, NOW + DAY)
-    assert found(database, "crm") == ["8e43z4-dump", "clients"]

@@ -13,6 +13,8 @@ from penstock.lots.rows import LotDatasetRow
 from penstock.states import RunState
 from tests.contract.lot_site import NOON, Site, open_site
 
+pytestmark = pytest.mark.one_database
+
 DATASETS = ("raw", "clean")
 LOTS = [f"20261115PT1H{hour:02}" for hour in range(6)]
 

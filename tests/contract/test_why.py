@@ -21,6 +21,8 @@ from penstock.locks.commands import (
 from penstock.states import WorkState
 from tests.contract.why_site import NOON, Site, kinds, only_reason, open_site
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:
@@ -147,17 +149,6 @@ def test_holds_say_who_and_why(site: Site) -> None:
     assert "Dataset ns/clean is held by 'eve'" in site.why("a").sentence
     site.do(HoldJob("boss", "over", "ns", "a", hold=False))
     assert kinds(site.why("a")) == ["held_dataset"]
-
-
-def test_an_input_lot_that_is_held_is_a_root_cause(site: Site) -> None:
-    site.register("raw")
-    site.complete("a")
-    site.register("dim")
-    site.do(HoldLot("boss", "wrong numbers", "ns", "clean", "9"))
-    found = site.why("b")
-    reason = only_reason(found)
-    assert (reason.kind, reason.who, reason.why) == ("input_held", "boss", "wrong numbers")
-    assert found.causes == []
 
 
 def test_a_lot_that_is_to_be_made_again_leads_to_its_job(site: Site) -> None:

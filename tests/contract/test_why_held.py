@@ -11,6 +11,8 @@ from penstock.locks.queries.overview import standing
 from penstock.locks.rows import Stale
 from tests.contract.why_site import Site, kinds, only_reason, open_site
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:

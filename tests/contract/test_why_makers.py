@@ -16,6 +16,8 @@ from penstock.states import WorkState
 from tests.contract.why_site import Site, kinds, open_site
 from tests.databases import capability_folder
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:

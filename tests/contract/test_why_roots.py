@@ -14,6 +14,8 @@ from penstock.lots.ids import Interval
 from tests.contract.test_reading_cost import Counted
 from tests.contract.why_site import NOON, Site, open_site
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:

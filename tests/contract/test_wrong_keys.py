@@ -1,23 +1,17 @@
 """How often wrong keys are answered and reported, over hours."""
 
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pytest
 
 from penstock.access import audit
 from penstock.access.wrong_keys import LIMIT, WrongKeys
-from penstock.db import Database, open_database
+from penstock.db import Database
 from penstock.errors import Busy
 
+pytestmark = pytest.mark.one_database
+
 HOURS = 5
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with closing(open_database(database_url)) as opened:
-        opened.migrate()
-        yield opened
 
 
 class Hours:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.arc_site import HERE, ArcSite, arc, arc_site
+from tests.doors.arc_site import HERE, ArcSite, arc_site
 from tests.doors.commands import Terminal, go_home, program
 
 LETTERS = '''
@@ -35,33 +35,6 @@ def site(database_url: str) -> Iterator[ArcSite]:
         opened.register("mail", "ada", "bob")
         assert opened.run("send", "ada")
         yield opened
-
-
-def test_free_lots_are_planned_and_backfilled_over_http(site: ArcSite) -> None:
-    start = arc("send", "backfills")
-
-    plan = site.call("POST", *start, json={"dryRun": True})["plan"]
-    named = site.call("POST", *start, json={"dryRun": True, "lots": ["ada"]})["plan"]
-    begun = site.call("POST", *start, json={"lots": ["bob"], "why": "late"})["backfill"]
-
-    assert [(line["lot"], line["action"]) for line in plan["lines"]] == [("bob", "run")]
-    assert (plan["interval"], plan["count"], plan["isCut"]) == (None, 1, False)
-    assert (named["totals"], named["actions"]) == ({"good": 1}, {"leave": 1})
-    assert (begun["interval"], begun["first"], begun["last"]) == (None, "bob", "bob")
-    assert (begun["count"], begun["isCut"], begun["why"]) == (1, False, "late")
-
-
-def test_wrong_lots_of_a_backfill_are_refused_over_http(site: ArcSite) -> None:
-    start = arc("send", "backfills")
-
-    unknown = site.refused("POST", *start, status=404, lots=["bob", "boob"])
-    both = site.refused("POST", *start, status=422, lots=["bob"], to="2026-11-15")
-    ranged = site.refused("POST", *start, status=422, to="2026-11-15")
-
-    assert "no input or output of arc shop/send has lot boob" in unknown
-    assert "leave out one of the two" in both
-    assert "--lot" in ranged
-    assert site.call("GET", "backfills") == {"backfills": []}
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

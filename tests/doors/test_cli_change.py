@@ -25,16 +25,10 @@ def server(database_url: str) -> Iterator[Running]:
 
 
 @pytest.fixture
-def penstock(
-    server: Running,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+def penstock(penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PENSTOCK_URL", server.server.url)
-    return Terminal(capsys)
+    return penstock
 
 
 def _write(path: Path, *events: object) -> str:

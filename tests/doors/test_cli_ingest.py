@@ -14,7 +14,7 @@ import pytest
 
 from penstock.ingest import progress
 from tests.databases import sqlite_database
-from tests.doors.commands import Terminal, go_home
+from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
 from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS
@@ -42,14 +42,6 @@ def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         return
     with site(tmp_path, request.getfixturevalue("postgres_url")) as made:
         yield made
-
-
-@pytest.fixture
-def penstock(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Terminal:
-    go_home(monkeypatch, tmp_path, columns=160)
-    return Terminal(capsys)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from penstock.client.documents.ingest import CheckStep
 from penstock.ingest.models import HoldKind
 from penstock.ingest.service import Act
 from tests.databases import sqlite_database
-from tests.doors.commands import Terminal, go_home
+from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, site, submitted
 from tests.doors.waiting import until
 
@@ -29,14 +29,6 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("still")
     with site(folder, sqlite_database(folder / "penstock.db")) as made:
         yield made
-
-
-@pytest.fixture
-def penstock(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Terminal:
-    go_home(monkeypatch, tmp_path, columns=160)
-    return Terminal(capsys)
 
 
 @pytest.fixture
@@ -227,18 +219,6 @@ def test_wrong_words_end_with_2_and_say_what_to_write(
     done = penstock("ingest", *arguments)
     assert done.code == 2
     assert told in done.complaint
-
-
-def test_every_action_is_in_the_audit_log(still: Site, penstock: Terminal, films: str) -> None:
-    batch = submitted(penstock, films, still.serve("twelve", b"12"))
-    penstock("ingest", "hold", batch, "--why", "asked")
-    penstock("ingest", "release", batch)
-    with Client(still.url) as client:
-        entries = [entry for entry in client.audit().entries if entry.target == batch]
-    assert [(entry.action, entry.detail) for entry in entries] == [
-        ("release batch", "no reason given"),
-        ("hold batch", "asked"),
-    ]
 
 
 def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) -> None:

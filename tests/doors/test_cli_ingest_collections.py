@@ -26,17 +26,11 @@ callback = "https://example.org/done"
 
 @pytest.fixture
 def penstock(
-    database_url: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    penstock: Terminal, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Terminal]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
-        yield Terminal(capsys)
+        yield penstock
 
 
 def call(penstock: Terminal, *arguments: str) -> dict[str, object]:

@@ -26,17 +26,11 @@ def here(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def penstock(
-    here: Site,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    go_home(monkeypatch, tmp_path)
+def penstock(penstock: Terminal, here: Site, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PENSTOCK_URL", here.url)
-    terminal = Terminal(capsys)
-    collection(here, terminal, "maps")
-    return terminal
+    collection(here, penstock, "maps")
+    return penstock
 
 
 def status(penstock: Terminal, batch: str) -> tuple[str, list[tuple[str, bool]]]:

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from penstock.cli.catalog import datasets, runs
 from penstock.client import Client
 from penstock.demo.pipeline import DAYS, STEPS, TABLES, WAREHOUSE, Attempt, pipeline
+from tests.databases import sqlite_database
 from tests.doors.commands import NOW, Terminal
 from tests.doors.serving import Running, running
-from tests.servers import PostgresServer
 
 # One worker sends the whole week, once.
 pytestmark = pytest.mark.xdist_group("cli_look")
@@ -20,16 +19,10 @@ REVENUE = f"dataset:{WAREHOUSE}:marts.daily_revenue"
 EVENTS = pipeline(NOW)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def shop(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that has received the whole week."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('shop') / 'penstock.db'}"
-    else:
-        postgres: PostgresServer = request.getfixturevalue("postgres")
-        url = postgres.create_database()
+    url = sqlite_database(tmp_path_factory.mktemp("shop") / "penstock.db")
     with running(url) as server:
         with Client(server.server.url) as client:
             assert client.emit_batch(EVENTS).failed_events == ()
@@ -37,17 +30,10 @@ def shop(
 
 
 @pytest.fixture
-def penstock(
-    shop: Running,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+def penstock(penstock: Terminal, shop: Running, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PENSTOCK_URL", shop.server.url)
-    return Terminal(capsys)
+    return penstock
 
 
 def _run_id(step: str, day: int, attempt: int = 0) -> str:

@@ -1,7 +1,6 @@
 """`penstock catalog mend-times`: what an event from the future did before it was kept out."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,16 +21,9 @@ Document = dict[str, Any]
 
 
 @pytest.fixture
-def penstock(
-    database_url: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+def penstock(penstock: Terminal, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
-    return Terminal(capsys)
+    return penstock
 
 
 def made(run: str, at: str, *fields: str, **facets: Any) -> Document:

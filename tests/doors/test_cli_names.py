@@ -1,14 +1,13 @@
 """What commands take a name for: what they change has it exactly, what they show may be like it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.access.keys import Role
 from penstock.cli import targets
-from tests.doors.commands import Terminal, go_home
+from tests.doors.commands import Terminal
 from tests.doors.serving import Running, post, run_event, running
 
 SCHEMA = "https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json"
@@ -22,15 +21,10 @@ def server(database_url: str) -> Iterator[Running]:
 
 
 @pytest.fixture
-def penstock(
-    server: Running,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    go_home(monkeypatch, tmp_path)
+def penstock(penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PENSTOCK_URL", server.server.url)
-    return Terminal(capsys)
+    return penstock
 
 
 def _facet(schema: str, **content: Any) -> dict[str, Any]:

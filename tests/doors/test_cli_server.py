@@ -21,18 +21,16 @@ from penstock.access.keys import Role
 from penstock.clock import DAY, format_time, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
-from tests.doors.commands import Terminal, environment, go_home, program
+from tests.doors.commands import Terminal, environment, program
 from tests.doors.serving import run_event, running
 
 
 @pytest.fixture
-def penstock(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Terminal:
+def penstock(penstock: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Commands in a folder of their own, with nobody at the terminal."""
-    go_home(monkeypatch, tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    return Terminal(capsys)
+    return penstock
 
 
 @contextmanager

@@ -319,17 +319,6 @@ def test_a_job_that_nobody_knows_is_refused(client: Client) -> None:
         list(client.claims("shop", "unknown"))
 
 
-def test_several_claims_end_each_alone(client: Client) -> None:
-    good, bad = client.claim_lots(*JOB, owner="me", count=2).claims
-    ended = client.complete_claims([(good.id, good.token), (bad.id, bad.token + 1)]).ended
-    assert [len(each.versions) for each in ended] == [1, 0]
-    assert ended[1].error is not None
-    assert ended[1].error.code == 409
-    failed = client.fail_claims([(bad.id, bad.token)], "late").ended
-    assert failed[0].error is None
-    assert client.job_lot(*JOB, bad.lot).error == "late"
-
-
 @penstock.job(namespace="shop", inputs=["clean"], outputs=["warehouse/mart"], back_off_seconds=0)
 def fill_mart(claim: Claim) -> str:
     """Fail the first time on lot 9."""

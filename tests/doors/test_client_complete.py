@@ -111,13 +111,19 @@ def test_every_field_of_a_body_can_be_given(document: Json) -> None:
         assert given <= set(schema["properties"]), name
 
 
-@pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_every_answer_is_kept_whole(name: str, document: Json) -> None:
+def test_every_answer_is_kept_whole(document: Json) -> None:
+    operations = served(document)
+    requests = {sample.name: sample.request for sample in samples()}
+    for name in OPERATIONS:
+        _check_answer(document, name, operations[operation_of(document, requests[name])])
+
+
+def _check_answer(document: Json, name: str, operation: Json) -> None:
+    """Compare the answer that the server documents with the client's type of it."""
     shape = answer_type(name)
     schemas, components = msgspec.json.schema_components([shape])
     mine: Json = {"components": {"schemas": components}}
-    request = next(sample.request for sample in samples() if sample.name == name)
-    answers = served(document)[operation_of(document, request)]["responses"]
+    answers = operation["responses"]
     content = next(answers[status] for status in answers if status[0] == "2")["content"]
     if "application/json" not in content or _is_changed(shape):
         return

@@ -10,7 +10,6 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.arcs import overview
-from penstock.arcs.outputs.removal import GONE
 from tests.doors.arc_site import BAD_LOT, EMPTY_LOT, ArcSite, arc, arc_site, dataset
 
 LOT = "20261115PT1H00"
@@ -195,25 +194,6 @@ def test_a_lot_shows_its_parts_its_failures_and_its_manifests(worked: ArcSite) -
     assert "penstock why shop/make 20261115PT1H09" in told
 
 
-def test_cleaning_a_partial_lot_makes_it_missing(worked: ArcSite) -> None:
-    clean = arc("make", "lots", BAD_LOT, "clean")
-    worked.refused("POST", *clean, status=403, headers=worked.key(Role.WRITER), why="x")
-    worked.refused("POST", *clean, status=422)
-    data = worked.folder / "data"
-    assert list(data.glob(f"**/lot={BAD_LOT}/**/*.txt"))
-    cleaned = worked.call("POST", *clean, json={"why": "junk"})
-    assert (cleaned["state"], cleaned["work"]) == ("missing", "HELD")
-    assert not list(data.glob(f"**/lot={BAD_LOT}/**/*.txt"))
-    assert list(data.glob(f"**/lot={LOT}/**/*.txt"))
-    assert f"{OF_MAKE}/lot={BAD_LOT}/missing.arc" in worked.state_keys()
-    listed = worked.call("GET", *arc("make", "lots"), params={"state": "missing"})
-    assert [each["lot"] for each in listed["lots"]] == [BAD_LOT]
-    assert counts(worked, "make")["missing"] == 1
-    entry = worked.call("GET", "audit")["entries"][0]
-    assert (entry["action"], entry["detail"]) == ("clean lot", "junk")
-    worked.refused("POST", *arc("make", "lots", "zz", "clean"), status=404, why="x")
-
-
 def test_cleaning_removes_nothing_that_was_published_however_the_job_is_wired_since(
     worked: ArcSite,
 ) -> None:
@@ -294,31 +274,6 @@ def test_the_manifest_of_a_lot_has_the_items_of_its_parts(worked: ArcSite) -> No
     worked.refused("GET", *loud, status=404, params={"version": other})
 
 
-def test_gaps_are_named_with_their_causes(worked: ArcSite) -> None:
-    query = {"from": LOT, "to": "2026-11-15T06:00:00Z"}
-    found = worked.call("GET", *dataset("raw", "gaps"), params=query)
-    assert (found["interval"], found["count"], found["there"]) == ("PT1H", 6, 1)
-    assert found["totals"] == {"missing": 2, "waiting": 1, "held": 1, "empty": 1}
-    ranges = {(gap["first"], gap["last"]): gap for gap in found["ranges"]}
-    held = ranges[BAD_LOT, BAD_LOT]
-    assert (held["kind"], held["count"]) == ("held", 1)
-    assert "no luck" in held["cause"]["sentence"]
-    assert held["cause"]["roots"][0]["job"] == {"namespace": "shop", "name": "make"}
-    assert ranges["20261115PT1H04", "20261115PT1H05"]["kind"] == "missing"
-    bare = worked.call("GET", *dataset("raw", "gaps"), params={**query, "causes": "false"})
-    assert {gap["cause"] for gap in bare["ranges"]} == {None}
-    worked.declare(
-        "post",
-        inputs=[{"dataset": "letters"}],
-        outputs=[{"dataset": "posted"}],
-        workload={"command": ["true"]},
-    )
-    worked.register("letters", "a", "b")
-    assert "free ids" in worked.refused("GET", *dataset("letters", "gaps"), status=422)
-    other = worked.key(Role.READER, "other")
-    worked.refused("GET", *dataset("raw", "gaps"), status=403, headers=other)
-
-
 def test_a_backfill_is_planned_begun_stopped_and_resumed(worked: ArcSite) -> None:
     start = arc("make", "backfills")
     body = {"from": LOT, "to": "20261115PT1H04", "maxRunning": 2}
@@ -381,31 +336,3 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
     site.refused("PUT", *at, status=403, headers=site.key(Role.WRITER), **said)
     assert site.call("DELETE", *at) == {}
     assert "nothing is declared to arrive" in site.refused("GET", *at, status=404)
-
-
-def test_a_published_lot_is_removed_and_made_anew(worked: ArcSite) -> None:
-    loud = dataset("loud", "lots", LOT)
-    before = worked.call("GET", *loud, "manifest")
-    writer = worked.key(Role.WRITER)
-    worked.refused("POST", *loud, "remove", status=403, headers=writer, why="no room")
-    worked.refused("POST", *loud, "remove", status=422, why="")
-    removed = worked.call("POST", *loud, "remove", json={"why": "no room"})["manifest"]
-    assert (removed["state"], removed["comment"]) == ("removed", GONE)
-    assert [item["uri"] for item in removed["uris"]] == [item["uri"] for item in before["uris"]]
-    assert not list(worked.folder.glob("data/**/name=loud/**/*.txt"))
-    assert worked.call("GET", *loud, "manifest") == removed
-    query = {"from": LOT, "to": LOT}
-    [gap] = worked.call("GET", *dataset("loud", "gaps"), params=query)["ranges"]
-    assert (gap["kind"], gap["cause"]["roots"][0]["job"]["name"]) == ("removed", "shout")
-    assert worked.call("POST", *loud, "remove", json={"why": "again"})["manifest"] == removed
-    log = worked.call("GET", *loud, "log")["entries"]
-    assert ("remove", "no room") in {(entry["action"], entry["why"]) for entry in log}
-    job = ("namespaces", "shop", "jobs", "shout")
-    worked.call("POST", *job, "lots", LOT, "resubmit", json={"why": "wanted"})
-    assert worked.run("shout", LOT)
-    anew = worked.call("GET", *loud, "manifest")
-    assert (anew["state"], anew["version"] == before["version"]) == ("complete", False)
-    old = worked.call("GET", *loud, "manifest", params={"version": before["version"]})
-    assert (old["state"], old["isCurrent"]) == ("removed", False)
-    told = worked.refused("POST", *dataset("raw", "lots", EMPTY_LOT, "remove"), status=409, why="x")
-    assert "empty is final" in told

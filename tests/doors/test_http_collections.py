@@ -1,6 +1,5 @@
 """Collections over HTTP, and what a key for one namespace can reach of ingest."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,28 +24,6 @@ def message(answer: Any, status: int) -> str:
     assert answer.status_code == status, answer.text
     text: str = answer.json()["message"]
     return text
-
-
-def test_a_collection_is_made_changed_and_forgotten(site: Ingesting) -> None:
-    made = good(site.client.put(path("ingest", "collections", "new"), json={"dataset": "d"}))
-    assert (made["name"], made["namespace"], made["dataset"]) == ("new", "default", "d")
-    assert (made["keepDays"], made["held"], made["callbackSecret"]) == (30, None, None)
-    listed = good(site.client.get(COLLECTIONS))["collections"]
-    assert [each["name"] for each in listed] == ["maps", "new"]
-    body = {"dataset": "d", "keepDays": 3, "mail": ["jo@example.org"], "priority": 5}
-    changed = good(site.client.put(path("ingest", "collections", "new"), json=body))
-    assert changed == made | {"keepDays": 3, "mail": ["jo@example.org"], "priority": 5}
-    assert good(site.client.get(path("ingest", "collections", "new"))) == changed
-    assert good(site.client.delete(path("ingest", "collections", "new"))) == {}
-    assert site.client.get(path("ingest", "collections", "new")).status_code == 404
-    assert message(site.client.delete(path("ingest", "collections", "new")), 404)
-    entries = site.audit()[1:]
-    assert [entry[:3] for entry in entries] == [
-        ("local", "put collection", "new"),
-        ("local", "put collection", "new"),
-        ("local", "delete collection", "new"),
-    ]
-    assert json.loads(entries[1][3])["mail"] == ["jo@example.org"]
 
 
 def test_the_secret_is_covered_and_stays_when_it_is_sent_back(site: Ingesting) -> None:

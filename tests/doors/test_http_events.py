@@ -28,35 +28,9 @@ def test_a_batch_is_received_whole(food: Running) -> None:
         assert food.client.get(path("jobs", "runs", run)).json()["state"] == "COMPLETED"
 
 
-def test_one_bad_event_of_a_batch_fails_alone(food: Running) -> None:
-    batch = [run_event("good"), run_event("bad", eventType="NO"), 7, run_event("fine")]
-    result = food.client.post(f"{API}/lineage/batch", json=batch).json()
-    assert result["status"] == "partial_success"
-    assert result["summary"] == {
-        **{"received": 4, "successful": 2},
-        **{"failed": 2, "retriable": 0, "non_retriable": 2},
-    }
-    assert [(f["index"], f["retriable"]) for f in result["failed_events"]] == [
-        (1, False),
-        (2, False),
-    ]
-    assert "NO" in result["failed_events"][0]["reason"]
-    assert food.client.get(f"{API}/events").json()["totalCount"] == 2
-
-
 def test_a_batch_of_nothing_but_bad_events_is_a_failure(food: Running) -> None:
     result = food.client.post(f"{API}/lineage/batch", json=[{}]).json()
     assert (result["status"], result["summary"]["non_retriable"]) == ("failure", 1)
-
-
-def test_an_event_of_a_batch_that_is_not_json_fails_alone_with_the_reason(food: Running) -> None:
-    batch = json.dumps([run_event("good"), "HERE", run_event("fine")]).encode()
-    content = batch.replace(b'"HERE"', b'{"eventTime": "\\udBff"}')
-    result = food.client.post(f"{API}/lineage/batch", content=content).json()
-    [failed] = result["failed_events"]
-    assert (failed["index"], failed["retriable"]) == (1, False)
-    assert "half of a surrogate pair" in failed["reason"]
-    assert result["summary"]["successful"] == 2
 
 
 def test_an_empty_batch_is_a_success(food: Running) -> None:
@@ -95,27 +69,6 @@ def test_what_the_queue_had_no_room_for_may_be_sent_again(
         assert result["status"] == "partial_success"
         assert result["summary"]["retriable"] == result["summary"]["failed"] > 0
         assert all(failed["retriable"] for failed in result["failed_events"])
-
-
-def test_a_large_event_is_received(food: Running) -> None:
-    columns = [{"name": f"column_{i}", "type": "VARCHAR"} for i in range(20_000)]
-    facets = {"schema": {"_producer": "x", "_schemaURL": "y", "fields": columns}}
-    outputs = [{"namespace": "food", "name": "wide", "facets": facets}]
-    event = run_event("large", eventType="COMPLETE", outputs=outputs)
-    assert len(json.dumps(event)) > 500_000
-    post(food.client, event)
-    dataset = food.client.get(path("namespaces", "food", "datasets", "wide")).json()
-    assert len(dataset["fields"]) == 20_000
-
-
-def test_events_come_back_word_for_word(food: Running) -> None:
-    event = run_event("verbatim", unknown={"kept": [1, 2.50, None]})
-    post(food.client, event)
-    found = food.client.get(path("jobs", "runs", "verbatim", "events")).json()
-    assert found == {"events": [event], "totalCount": 1}
-    assert food.client.get(f"{API}/events/lineage").json() == found
-    earlier = {"before": "2026-11-15T10:00:00Z"}
-    assert food.client.get(f"{API}/events", params=earlier).json()["totalCount"] == 0
 
 
 def test_many_callers_are_each_answered_after_their_commit(food: Running) -> None:

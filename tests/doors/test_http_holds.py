@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
+from tests.doors.lot_calls import act, complete, fail, look, named
 from tests.doors.serving import API, Running, path, running
 
 LOAD = path("namespaces", "shop", "jobs", "load")
@@ -27,40 +28,9 @@ def shop(database_url: str) -> Iterator[Running]:
 
 
 def wire(server: Running, job: str, reads: str, writes: str) -> None:
-    sides = {"inputs": [_named(reads)] if reads else [], "outputs": [_named(writes)]}
+    sides = {"inputs": [named(reads)] if reads else [], "outputs": [named(writes)]}
     answer = server.client.put(f"{job}/wiring", json={**sides, "triesMax": 1})
     assert answer.is_success, answer.text
-
-
-def _named(dataset: str) -> dict[str, str]:
-    return {"namespace": "shop", "name": dataset}
-
-
-def act(server: Running, target: str, **body: Any) -> Any:
-    answer = server.client.post(target, json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def look(server: Running, target: str) -> Any:
-    answer = server.client.get(target)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def claim(server: Running, job: str, lot: str = "1") -> Any:
-    [found] = act(server, f"{job}/claims", owner="w1", lots=[lot])["claims"]
-    return found
-
-
-def complete(server: Running, job: str) -> None:
-    found = claim(server, job)
-    act(server, path("claims", found["id"], "complete"), token=found["token"])
-
-
-def fail(server: Running, job: str, lot: str = "1") -> None:
-    found = claim(server, job, lot)
-    act(server, path("claims", found["id"], "fail"), token=found["token"], error="disk full")
 
 
 def refusal(server: Running, target: str) -> str:
@@ -167,7 +137,7 @@ def test_unhold_of_work_names_the_held_lot_that_a_source_writes(shop: Running) -
 
 def test_a_key_sees_no_jobs_of_others_in_a_refusal(shop: Running) -> None:
     theirs = path("namespaces", "bank", "jobs", "secret")
-    sides = {"inputs": [_named("raw")], "outputs": []}
+    sides = {"inputs": [named("raw")], "outputs": []}
     assert shop.client.put(f"{theirs}/wiring", json=sides).is_success
     act(shop, f"{theirs}/hold", why="confidential")
     act(shop, f"{theirs}/lots/1/hold", why="confidential")
@@ -207,7 +177,7 @@ def test_a_hold_that_follows_a_dataset_names_it(shop: Running) -> None:
     holds = look(shop, f"{API}/standing")["holds"]
 
     [follower] = [hold for hold in holds if hold["kind"] == "LINEAGE"]
-    assert (follower["name"], follower["source"]) == ("sum", _named("raw"))
+    assert (follower["name"], follower["source"]) == ("sum", named("raw"))
     assert follower["command"] == "penstock unhold dataset shop/raw --why REASON"
 
 
@@ -219,7 +189,7 @@ def test_a_lot_shows_what_holds_it_and_what_releases_it(shop: Running) -> None:
     person, upstream = (look(shop, f"{of}/lots/1/hold") for of in (RAW, CLEAN))
     assert (person["kind"], person["who"], person["why"]) == ("PERSON", "local", "wrong rates")
     assert person["command"] == "penstock lots unhold shop/raw 1 --why REASON"
-    assert (upstream["kind"], upstream["source"]) == ("UPSTREAM", _named("raw"))
+    assert (upstream["kind"], upstream["source"]) == ("UPSTREAM", named("raw"))
     assert upstream["command"] == person["command"]
 
 
@@ -228,5 +198,5 @@ def test_a_lot_shows_the_job_that_is_out_of_tries_with_it(shop: Running) -> None
 
     hold = look(shop, f"{TOTALS}/lots/1/hold")
 
-    assert (hold["kind"], hold["job"], hold["why"]) == ("ATTEMPTS", _named("sum"), "disk full")
+    assert (hold["kind"], hold["job"], hold["why"]) == ("ATTEMPTS", named("sum"), "disk full")
     assert hold["command"] == "penstock work resubmit shop/sum 1 --why REASON"

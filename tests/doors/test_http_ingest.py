@@ -75,19 +75,6 @@ def test_a_file_is_submitted_ingested_reported_and_stored(site: Ingesting) -> No
     assert good(site.client.get(path("namespaces", "geo", "datasets", "maps")))
 
 
-def test_a_key_that_comes_twice_is_one_batch(site: Ingesting) -> None:
-    site.put_collection("other")
-    url = site.file("a.csv")
-    body = {"collection": "maps", "url": url, "key": "monday", "submitter": "jo"}
-    first = good(site.client.post(BATCHES, json=body), 201)
-    again = good(site.client.post(BATCHES, json=body), 200)
-    assert again == first
-    assert first["key"] == "monday"
-    elsewhere = site.submit(url, "other", key="monday")
-    unnamed = site.submit(url)
-    assert len({first["id"], elsewhere["id"], unnamed["id"]}) == 3
-
-
 BAD_URLS = [
     ("http://127.0.0.1/x", 422, "not a public address"),
     ("http://[::1]:8080/x", 422, "not a public address"),

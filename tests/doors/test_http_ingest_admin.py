@@ -149,92 +149,6 @@ def test_a_field_that_was_mistyped_is_refused(site: Ingesting) -> None:
     assert "unknown field" in refused(site, "check", status=422, repare=True)
 
 
-def test_the_queue_is_held_and_released(site: Ingesting) -> None:
-    batch = site.submit(site.file("a.csv"))["id"]
-    held = act(site, "queue", "hold")
-    assert (held["held"]["who"], held["held"]["why"]) == ("boss", "asked for")
-    assert good(site.client.get(path("ingest", "queue"))) == held
-    assert act(site, "queue", "release")["held"] is None
-    assert "is not held" in refused(site, "queue", "release")
-    with site.working():
-        assert site.ended(batch)["status"] == "completed"
-    assert by_boss(site) == [
-        ("hold queue", "ingest", "asked for"),
-        ("release queue", "ingest", "asked for"),
-        ("release queue", "ingest", "asked for"),
-        ("release queue: refused", "ingest", "queue ingest is not held"),
-    ]
-
-
-def test_a_collection_is_held_and_what_it_held_released(site: Ingesting) -> None:
-    held = act(site, "collections", "maps", "hold")["held"]
-    assert (held["who"], held["why"]) == ("boss", "asked for")
-    queue = good(site.client.get(path("ingest", "queue")))
-    assert queue["collectionsHeld"] == [{"name": "maps", **held}]
-    batch = site.submit(site.file("a.csv"))["id"]
-    with site.working("batch-pending"):
-        assert site.ended(batch)["message"] == "collection maps is held by boss: asked for"
-    assert "release it first" in refused(site, "batches", batch, "release")
-    assert "release it first" in refused(site, "queue", "release-held", collection="maps")
-    assert act(site, "queue", "release-held") == {"released": 0}
-    assert act(site, "collections", "maps", "release")["held"] is None
-    assert act(site, "queue", "release-held", collection="maps") == {"released": 1}
-    assert "not held" in refused(site, "collections", "maps", "release")
-    for action in ("hold", "release"):
-        assert "ghost" in refused(site, "collections", "ghost", action, status=404)
-    assert "ghost" in refused(site, "queue", "release-held", collection="ghost", status=404)
-    actions = [(action, target) for action, target, _ in by_boss(site)]
-    assert actions[0] == ("hold collection", "maps")
-    assert ("release all held", "every collection") in actions
-    assert ("release collection: refused", "maps") in actions
-    assert ("release batch: refused", batch) in actions
-    assert not [target for _, target in actions if target == "ghost"]
-
-
-def test_a_batch_is_held_and_released(site: Ingesting) -> None:
-    batch = site.submit(site.file("a.csv"))["id"]
-    held = act(site, "batches", batch, "hold")
-    assert (held["status"], held["message"]) == ("held", "asked for")
-    assert act(site, "batches", batch, "release")["status"] == "pending"
-    assert "none of its jobs is held" in refused(site, "batches", batch, "release")
-    assert by_boss(site)[:2] == [
-        ("hold batch", batch, "asked for"),
-        ("release batch", batch, "asked for"),
-    ]
-
-
-def test_a_job_is_held_and_released(site: Ingesting) -> None:
-    _, job = site.queued(site.file("a.csv"))
-    assert act(site, "jobs", job, "hold")["status"] == "held"
-    assert "held" in refused(site, "jobs", job, "hold")
-    assert act(site, "jobs", job, "release")["status"] == "pending"
-    assert [(action, target) for action, target, _ in by_boss(site)] == [
-        ("hold ingest job", job),
-        ("hold ingest job", job),
-        ("hold ingest job: refused", job),
-        ("release ingest job", job),
-    ]
-
-
-def test_a_failed_job_is_resumed_where_it_stopped(site: Ingesting) -> None:
-    batch, job = site.failed("late.csv")
-    shown = good(site.client.get(path("ingest", "jobs", job)))
-    assert (shown["status"], shown["resumesAt"]) == ("failed", "downloading")
-    assert "late.csv" in shown["message"]
-    site.file("late.csv")
-    resumed = act(site, "jobs", job, "resume")
-    assert (resumed["status"], resumed["retryCount"]) == ("downloading", 1)
-    assert "only a failed job" in refused(site, "jobs", job, "resume")
-    with site.working():
-        until(lambda: site.jobs(batch)[0]["status"] == "completed")
-        assert act(site, "batches", batch, "update-report")["status"] == "update-reporting"
-        until(lambda: site.batch(batch)["status"] == "completed")
-    report = good(site.client.get(path("ingest", "batches", batch, "report")))
-    assert (report["kind"], report["newlySuccessful"]) == ("update", [job])
-    assert ("resume ingest job", job, "asked for") in by_boss(site)
-    assert ("update report", batch, "asked for") in by_boss(site)
-
-
 def test_a_batch_is_resumed_and_each_job_says_where_it_goes(site: Ingesting) -> None:
     batch, job = site.failed("late.csv")
     assert act(site, "batches", batch, "resume") == {
@@ -267,24 +181,6 @@ def test_a_report_stays_as_its_depositor_got_it(site: Ingesting) -> None:
     assert "Completed since the report before (1)" in good(site.client.get(report))["text"]
 
 
-def test_a_batch_that_could_not_be_read_is_read_again(site: Ingesting) -> None:
-    batch = site.submit(site.file("cut-off.checkm", b"#%checkm_0.7\n"))["id"]
-    with site.working():
-        site.ended(batch)
-    assert "nothing to report: resume it once" in refused(site, "batches", batch, "update-report")
-    assert act(site, "batches", batch, "resume") == {"resumed": [], "status": "pending"}
-
-
-def test_a_job_is_forced_to_failed(site: Ingesting) -> None:
-    batch, job = site.queued(site.file("a.csv"))
-    failed = act(site, "jobs", job, "fail")
-    assert (failed["status"], failed["message"]) == ("failed", "stopped by boss: asked for")
-    assert failed["resumesAt"] == "pending"
-    assert "failed" in refused(site, "jobs", job, "fail")
-    assert site.batch(batch)["tally"] == {"failed": {"jobs": 1, "bytes": 0}}
-    assert by_boss(site)[0] == ("fail ingest job", job, "asked for")
-
-
 def test_priorities_are_changed(site: Ingesting) -> None:
     batch, job = site.queued(site.file("a.csv"))
     assert act(site, "jobs", job, "priority", priority=7)["priority"] == 7
@@ -298,20 +194,6 @@ def test_priorities_are_changed(site: Ingesting) -> None:
         ("priority 7", job, "asked for"),
         ("priority 99", batch, "asked for"),
     ]
-
-
-def test_deleting_warns_first(site: Ingesting) -> None:
-    batch, job = site.failed("late.csv")
-    for target in (path("ingest", "jobs", job), path("ingest", "batches", batch)):
-        answer = site.client.delete(target)
-        assert answer.status_code == 409
-        assert "say yes" in answer.json()["message"]
-        assert site.client.get(target).status_code == 200
-        assert good(site.client.delete(target, params={"confirmed": True, "why": "old"})) == {}
-        assert site.client.get(target).status_code == 404
-    log = [(action, target, detail) for action, target, detail in by_boss(site) if detail == "old"]
-    assert log == [("delete ingest job", job, "old"), ("delete batch", batch, "old")]
-    assert ("delete batch: refused", batch) in [line[:2] for line in by_boss(site)]
 
 
 def test_what_is_under_way_is_not_deleted(site: Ingesting) -> None:

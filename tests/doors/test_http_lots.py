@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
+from tests.doors.lot_calls import act, look
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 LOAD = path("namespaces", "shop", "jobs", "load")
@@ -28,20 +29,8 @@ def shop(database_url: str) -> Iterator[Running]:
         yield server
 
 
-def act(server: Running, target: str, **body: Any) -> Any:
-    answer = server.client.post(target, json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
 def refused(server: Running, target: str, **body: Any) -> int:
     return server.client.post(target, json=body).status_code
-
-
-def look(server: Running, target: str) -> Any:
-    answer = server.client.get(target)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_a_lot_shows_who_made_it_what_is_locked_and_who_read_it(shop: Running) -> None:
@@ -146,23 +135,6 @@ def test_a_hold_stops_a_job_a_dataset_a_lot_or_the_work_on_it(shop: Running) -> 
     assert look(shop, f"{LOAD}/lots/2/why")["runnable"]
 
 
-def test_what_is_held_says_by_whom_and_why(shop: Running) -> None:
-    for target in (LOAD, RAW):
-        held = act(shop, f"{target}/hold", why="odd")["held"]
-        assert (held["who"], held["why"]) == ("local", "odd")
-        assert act(shop, f"{target}/unhold", why="fine")["held"] is None
-    lot = act(shop, f"{RAW}/lots/2/hold", why="odd")
-    assert (lot["status"], lot["locks"]) == ("HOLD", ["read", "write"])
-    assert act(shop, f"{LOAD}/lots/3/hold", why="odd")["state"] == "HELD"
-
-
-def test_a_lot_that_was_only_held_leaves_nothing_behind(shop: Running) -> None:
-    assert act(shop, f"{RAW}/lots/77/hold", why="not this one")["status"] == "HOLD"
-    freed = act(shop, f"{RAW}/lots/77/unhold", why="it may come")
-    assert (freed["status"], freed["since"], freed["locks"]) == (None, None, [])
-    assert shop.client.get(f"{RAW}/lots/77").status_code == 404
-
-
 def test_a_lock_is_released_by_an_administrator(shop: Running) -> None:
     act(shop, f"{LOAD}/claims", owner="stuck", lots=["2"])
     work = act(shop, f"{LOAD}/lots/2/release", why="it hangs")
@@ -185,21 +157,6 @@ def test_an_administrator_says_why(shop: Running) -> None:
         assert refused(shop, f"{LOAD}/hold", **body) == 422
         assert refused(shop, f"{LOAD}/lots/2/hold", **body) == 422
         assert refused(shop, f"{RAW}/lots/2/hold", **body) == 422
-
-
-def test_why_goes_down_to_the_root_cause(shop: Running) -> None:
-    report = path("namespaces", "shop", "jobs", "report")
-    wires = {"inputs": WIRES["outputs"], "outputs": []}
-    assert shop.client.put(f"{report}/wiring", json=wires).is_success
-    (claim,) = act(shop, f"{LOAD}/claims", owner="w1", lots=["2"])["claims"]
-    act(shop, path("claims", claim["id"], "fail"), token=1, error="disk full")
-    why = look(shop, f"{report}/lots/2/why")
-    (reason,) = why["reasons"]
-    assert (reason["kind"], reason["name"], reason["status"]) == ("input_error", "clean", "ERROR")
-    assert "until" not in reason
-    (cause,) = why["causes"]
-    assert (cause["job"], cause["reasons"][0]["kind"]) == ("load", "later")
-    assert "disk full" in why["sentence"]
 
 
 def test_a_hold_follows_the_data_out_of_the_namespace_of_its_key(shop: Running) -> None:

@@ -214,19 +214,6 @@ def test_a_dataset_beside_a_run_does_not_hide_whose_run_it_is(
     assert [event["run"]["runId"] for event in events] == ["r", "mix"]
 
 
-def test_refused_events_of_a_batch_fail_alone(shared: Running, food: Headers) -> None:
-    events = [
-        run("r1", "cook", "food"),
-        dataset_event(dataset("food", "window", **fields("evil"))),
-        job_event("cook", dataset("drink", "cellar", **DROP)),
-        run("r2", "cook", "food"),
-    ]
-    answer = shared.client.post(f"{API}/lineage/batch", json=events, headers=food).json()
-    assert [failed["index"] for failed in answer["failed_events"]] == [1, 2]
-    assert not any(failed["retriable"] for failed in answer["failed_events"])
-    assert shown(shared, CELLAR)["deleted"] is False
-
-
 def test_a_run_of_another_namespace_is_not_shown_with_what_it_wrote(
     shared: Running, food: Headers, drink: Headers
 ) -> None:

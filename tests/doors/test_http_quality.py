@@ -1,7 +1,6 @@
 """Checks, acceptance and stale work, over HTTP and at the command line."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,15 +112,9 @@ def test_what_is_not_there_cannot_be_accepted(shop: Running) -> None:
 
 
 def test_at_the_command_line(
-    shop: Running,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    shop: Running, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PENSTOCK_URL", shop.server.url)
-    penstock = Terminal(capsys)
     shown = penstock("quality", "show", "shop/clean", "9").text
     assert [word in shown for word in ("not_null", "amount", "no")] == [True] * 3
     listed = penstock("quality", "list", "shop/clean", "--failed").text

@@ -1,10 +1,10 @@
 """Removing lots that have no manifest: registered ones, and those that a claim has made."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.doors.lot_calls import act, claim, complete, fail, look, named
 from tests.doors.serving import API, Running, path, running
 
 LOAD = path("namespaces", "shop", "jobs", "load")
@@ -20,36 +20,10 @@ def shop(database_url: str) -> Iterator[Running]:
     """load: raw → clean; source makes lots of made from nothing; lot 1 of raw is registered."""
     with running(database_url) as server:
         for job, reads, writes in ((LOAD, ["raw"], "clean"), (SOURCE, [], "made")):
-            sides = {"inputs": [_named(name) for name in reads], "outputs": [_named(writes)]}
+            sides = {"inputs": [named(name) for name in reads], "outputs": [named(writes)]}
             assert server.client.put(f"{job}/wiring", json=sides).is_success
         act(server, f"{RAW}/lots", lots=["1"])
         yield server
-
-
-def _named(dataset: str) -> dict[str, str]:
-    return {"namespace": "shop", "name": dataset}
-
-
-def act(server: Running, target: str, **body: Any) -> Any:
-    answer = server.client.post(target, json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def look(server: Running, target: str) -> Any:
-    answer = server.client.get(target)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def claim(server: Running, job: str, lot: str = "1") -> Any:
-    [found] = act(server, f"{job}/claims", owner="w1", lots=[lot])["claims"]
-    return found
-
-
-def complete(server: Running, job: str, lot: str = "1") -> None:
-    found = claim(server, job, lot)
-    act(server, path("claims", found["id"], "complete"), token=found["token"])
 
 
 def refusal(server: Running, target: str) -> str:
@@ -121,8 +95,7 @@ def test_a_held_lot_is_not_removed(shop: Running) -> None:
 
 
 def test_a_lot_of_a_failed_attempt_is_removed(shop: Running) -> None:
-    found = claim(shop, SOURCE, "mistyped")
-    act(shop, path("claims", found["id"], "fail"), token=found["token"], error="no such day")
+    fail(shop, SOURCE, "mistyped")
 
     act(shop, f"{MADE}/lots/mistyped/remove", **BECAUSE)
 

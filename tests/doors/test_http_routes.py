@@ -229,51 +229,12 @@ def test_a_new_run_says_where_it_is(food: Running) -> None:
     assert answer.json()["state"] == "NEW"
 
 
-def test_a_deleted_dataset_is_gone_until_it_is_restored(food: Running) -> None:
-    post(food.client, run_event())
-    clean = path("namespaces", "food", "datasets", "clean")
-    assert food.client.delete(clean).json()["deleted"] is True
-    assert food.client.get(clean).status_code == 404
-    assert food.client.post(f"{clean}/restore").json()["deleted"] is False
-    assert food.client.get(clean).status_code == 200
-
-
-def test_deleting_and_restoring_is_in_the_audit_log(food: Running) -> None:
-    post(food.client, run_event())
-    food.client.delete(path("namespaces", "food", "jobs", "etl"))
-    boss = food.key("boss", Role.ADMIN)
-    food.client.post(path("namespaces", "food", "jobs", "etl", "restore"), headers=boss)
-    restored, _, created, deleted = food.client.get(f"{API}/audit").json()["entries"]
-    assert (deleted["who"], deleted["target"]) == ("local", "job:food:etl")
-    assert created["target"] == "boss"
-    assert (restored["who"], restored["target"]) == ("boss", "job:food:etl")
-
-
 def test_a_run_is_found_only_under_its_own_job(food: Running) -> None:
     post(food.client, run_event("mine"))
     assert food.client.get(path("namespaces", "food", "jobs", "etl", "runs", "mine")).is_success
     answer = food.client.get(path("namespaces", "food", "jobs", "other", "runs", "mine"))
     assert answer.status_code == 404
     assert "etl" in answer.json()["message"]
-
-
-def test_the_time_of_a_mark_is_the_one_given(food: Running) -> None:
-    post(food.client, run_event("timed"))
-    run = path("jobs", "runs", "timed")
-    food.client.post(f"{run}/complete", params={"at": "2026-11-15T11:00:00+00:00"})
-    found = food.client.get(run).json()
-    assert (found["state"], found["endedAt"]) == ("COMPLETED", "2026-11-15T11:00:00.000Z")
-    assert found["durationMs"] == 3_600_000
-
-
-def test_lists_are_paged(food: Running) -> None:
-    for number in range(3):
-        event = run_event(f"r{number}", outputs=[{"namespace": "food", "name": f"d{number}"}])
-        post(food.client, event)
-    page = food.client.get(f"{API}/namespaces/food/datasets?limit=2&offset=1").json()
-    assert [dataset["name"] for dataset in page["datasets"]] == ["d1", "d2"]
-    assert page["totalCount"] == 4
-    assert food.client.get(f"{API}/namespaces/food/datasets?limit=0").json()["datasets"] == []
 
 
 def test_metrics_count_without_naming_data(food: Running) -> None:

@@ -7,14 +7,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
 from typing import Any
 
 import httpx
 import pytest
 
 from penstock.access.keys import Role
-from penstock.client import ApiError, Client, Unreachable
+from penstock.client import Client, Unreachable
 from penstock.clock import HOUR
 from penstock.server import relay
 from penstock.server.requests import Call
@@ -380,14 +379,3 @@ def test_the_client_follows_and_loses_nothing_while_servers_come_and_go(database
 def test_the_client_says_at_once_when_there_is_no_server() -> None:
     with Client(f"http://127.0.0.1:{free_port()}") as client, pytest.raises(Unreachable):
         next(client.lot_events())
-
-
-def test_the_client_gives_values_and_raises_refusals(shop: Running) -> None:
-    publish(shop, "1", "2")
-    with Client(shop.server.url) as client:
-        first, second = islice(client.lot_events(after=0, namespace="shop", dataset="raw"), 2)
-        assert (first.id, first.lot, first.dataset.name, first.job) == (1, "1", "raw", None)
-        assert second.lot == "2"
-        with pytest.raises(ApiError, match="id of an event") as refused:
-            next(client.lot_events(after=-1))
-        assert refused.value.code == 422

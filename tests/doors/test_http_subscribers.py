@@ -7,16 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from penstock.access.keys import Role
-from penstock.client import ApiError, Client
-from penstock.client.resources.subscribers import Subscriber
-from penstock.client.stream import LotEvent
+from penstock.client import Client
 from penstock.errors import Unavailable
-from penstock.lots import outbox
-from penstock.server.routes import subscribers
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
@@ -44,17 +39,9 @@ def client(shop: Running) -> Iterator[Client]:
 
 
 @pytest.fixture
-def penstock(
-    client: Client,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
+def penstock(penstock: Terminal, client: Client, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setenv("PENSTOCK_URL", client.url)
-    return Terminal(capsys)
+    return penstock
 
 
 def test_every_route_answers_with_its_keys(shop: Running) -> None:
@@ -165,12 +152,6 @@ def test_the_command_line_follows(penstock: Terminal, client: Client) -> None:
     assert json.loads(penstock("events", "follow", *asked).text)["lot"] == "2"
 
 
-def test_the_client_raises_what_is_refused(client: Client) -> None:
-    with pytest.raises(ApiError, match="cannot name a subscriber") as refused:
-        client.set_subscriber("a b", "webhook", "https://example.org/")
-    assert refused.value.code == 422
-
-
 def test_pruning_forgets_old_events_of_lots(
     penstock: Terminal, shop: Running, client: Client
 ) -> None:
@@ -179,16 +160,6 @@ def test_pruning_forgets_old_events_of_lots(
     until(lambda: penstock(*prune, "--dry-run").document["lotEvents"] == 2)
     assert penstock(*prune, "--yes").document["lotEvents"] == 2
     assert penstock(*prune, "--yes").document["lotEvents"] == 0
-
-
-@pytest.mark.parametrize(
-    ("mine", "served"),
-    [(LotEvent, outbox.LotEvent), (Subscriber, subscribers.Subscriber)],
-)
-def test_the_client_keeps_everything_that_the_server_shows(
-    mine: type[msgspec.Struct], served: type[msgspec.Struct]
-) -> None:
-    assert mine.__struct_encode_fields__ == served.__struct_encode_fields__
 
 
 def test_metrics_tell_what_waits_and_name_nothing(shop: Running, client: Client) -> None:

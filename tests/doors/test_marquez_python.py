@@ -15,6 +15,7 @@ from penstock.access.keys import Role
 from tests.running import ServerProcess
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.xdist_group("server"),  # one worker has the servers that these tests share
 ]

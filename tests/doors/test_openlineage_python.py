@@ -55,7 +55,7 @@ from tests.acceptance.calls import SPEC, Calls
 from tests.running import ServerProcess
 
 # One worker has the servers that these tests share.
-pytestmark = pytest.mark.xdist_group("server")
+pytestmark = [pytest.mark.both_databases, pytest.mark.xdist_group("server")]
 
 PRODUCER = "https://example.org/producer"
 DEPTH = 8

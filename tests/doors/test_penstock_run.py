@@ -334,16 +334,6 @@ def test_the_examples_work_each_lot_once(server: ServerProcess, tmp_path: Path) 
     assert (sums / "20261107.txt").read_text() == "107\n"
 
 
-def test_three_workers_at_once_take_each_lot_once(shop: Shop) -> None:
-    lots = [str(number) for number in range(1, 21)]
-    shop.client.register_lots(shop.namespace, "raw.in", lots)
-    command = f"echo $PENSTOCK_LOT >> {shlex.quote(str(shop.folder / 'book'))}"
-    workers = [shop.start("--loop", "--", "sh", "-c", command) for _ in range(3)]
-    assert [worker.wait() for worker in workers] == [0, 0, 0]
-    assert Counter((shop.folder / "book").read_text().split()) == Counter(lots)
-    assert all(shop.work(lot).attempts == 1 for lot in lots)
-
-
 def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:
     one, two, three = EntityId("a", "x"), EntityId("s3://b", "x"), EntityId("a", "y.z")
     places = {one: "1", two: "2", three: "3"}
@@ -374,15 +364,6 @@ def test_a_lot_that_may_not_run_is_refused_with_why(shop: Shop) -> None:
     assert f"job {shop.job} cannot run on lot 2 now" in refused.complaint
     assert "the rates are wrong" in refused.complaint
     assert "has not met lot 99" in shop.run("--lot", "99", "--", "sh", "-c", "true").complaint
-
-
-def test_a_lot_of_a_held_job_is_refused_with_why(shop: Shop) -> None:
-    shop.client.hold_job(shop.namespace, "etl", "the rates are wrong")
-
-    refused = shop.run("--lot", "2", "--", "sh", "-c", "true")
-
-    assert refused.code == 1
-    assert "the rates are wrong" in refused.complaint
 
 
 def test_a_named_lot_and_a_loop_exclude_each_other(shop: Shop) -> None:

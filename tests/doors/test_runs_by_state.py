@@ -1,31 +1,22 @@
 """All runs in one list by state, over HTTP, by the client and on the command line."""
 
-import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.access.keys import Role
-from penstock.client import AsyncClient, Client
-from penstock.client.documents.catalog import AllRuns
-from tests.doors.commands import Terminal, go_home
+from tests.doors.commands import Terminal
 from tests.doors.serving import Running, path, post, run_event, running
 
 FAILURES = 14
 
 
 @pytest.fixture
-def penstock(
-    food: Running,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Terminal:
-    go_home(monkeypatch, tmp_path)
+def penstock(penstock: Terminal, food: Running, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PENSTOCK_URL", food.server.url)
-    return Terminal(capsys)
+    return penstock
 
 
 @pytest.fixture
@@ -103,18 +94,6 @@ def test_a_place_that_no_page_returned_is_refused(food: Running, after: str) -> 
     answer = food.client.get(path("runs"), params={"after": after})
 
     assert (answer.status_code, "send `next` of a page" in answer.text) == (400, True)
-
-
-def test_the_client_lists_runs_by_state(food: Running) -> None:
-    async def first_page() -> AllRuns:
-        async with AsyncClient(food.server.url) as client:
-            return await client.runs(state=["FAILED"], limit=10)
-
-    first = asyncio.run(first_page())
-    with Client(food.server.url) as client_of_threads:
-        rest = client_of_threads.runs(state=["FAILED"], after=first.next)
-
-    assert (len(first.runs), len(rest.runs), rest.next) == (10, FAILURES - 9, None)
 
 
 def test_the_command_line_lists_every_failed_run(food: Running, penstock: Terminal) -> None:

@@ -24,10 +24,3 @@ def test_every_block_runs(
             exec(compile(block, str(PAGE), "exec"), names)
         assert site.client().job_lots("shop", "clean", state="DONE").total_count == 2
     assert capsys.readouterr().out == "20261114 1\n20261115 1\n"
-
-
-def test_every_link_leads_somewhere() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", PAGE.read_text())
-    assert len(links) > 7
-    for link in links:
-        assert (PAGE.parent / link).exists(), link

@@ -6,7 +6,6 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -44,12 +43,7 @@ class Load:
             thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.stop()
         if kind is None and self._failures:
             raise self._failures[0]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from bench.arcs import Arcs, arc_targets
+from bench.arcs import Arcs
 from bench.arcs_backfill import Refilling, measure_refilling
 from bench.arcs_engine import Passing, passing_lots
 from bench.arcs_gaps import ODD_EVERY, GapTimes, find_gaps, scan, whole_days, write_lots
@@ -17,17 +17,15 @@ from bench.arcs_schedule import ARC as SCHEDULED_ARC
 from bench.arcs_schedule import Scheduling, schedule
 from bench.ceiling import answering_server
 from bench.claims import Cell as ClaimCell
-from bench.claims import Claimer, Claims, claim_targets
-from bench.claims import Ratio as ClaimRatio
+from bench.claims import Claims
 from bench.events import DATASETS, JOBS, EventPool, body_of
-from bench.flat import Flat, flat_targets
+from bench.flat import Flat
 from bench.graph import FOLDER as GRAPH_FOLDER
 from bench.graph import JOBS as DOMAIN_JOBS
 from bench.graph import Graph, dataset_name, random_places
 from bench.history import write_history
-from bench.load import percentile, send
+from bench.load import send
 from bench.ours import FIRST_LOT, JOB, NAMESPACE, WHO, InProcess, OverHttp
-from bench.peers import single
 from bench.peers.pgqueuer_peer import Pgqueuer, PgqueuerCalls
 from bench.peers.procrastinate_peer import Procrastinate
 from bench.peers.skip_locked import SkipLocked
@@ -35,7 +33,7 @@ from bench.processes import Bench
 from bench.reading import Timing, lineage_targets, list_targets
 from bench.report import Report, new_report, print_report, write_report
 from bench.throughput import Ceiling, Memory, Ratio, Throughput, throughput_targets
-from bench.turns import Queue, in_threads
+from bench.turns import Queue
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
 from penstock.catalog.events.parse import Limits, read_event
@@ -97,36 +95,6 @@ def test_the_load_sends_each_request_once_and_counts_the_answers(requests: list[
     assert (refused.answered, refused.refused) == (0, {"201": 10})
 
 
-def test_percentiles() -> None:
-    values = [float(value) for value in range(1, 101)]
-    assert percentile(values, 50) == 50.5
-    assert percentile(values, 95) == 96.0
-    assert percentile([], 99) == 0.0
-
-
-class CountingSession(single.SqliteSession):
-    """Counts the statements that one event takes."""
-
-    count = 0
-
-    def run(self, name: str, /, **params: object) -> single.Row | None:
-        """Run and count."""
-        self.count += 1
-        return super().run(name, **params)
-
-
-def test_the_single_statements_are_33(tmp_path: Path, requests: list[bytes]) -> None:
-    url = f"sqlite:///{tmp_path / 'single.db'}"
-    database = open_database(url, extra=[single.FOLDER])
-    database.migrate()
-    database.close()
-    session = CountingSession(url)
-    for request in (requests[0], requests[JOBS]):  # the start of a run and its end
-        session.count = 0
-        single.write_event(session, read_event(body_of(request), Limits()))
-        assert session.count == 33
-
-
 def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'graph.db'}", extra=[GRAPH_FOLDER])
     database.migrate()
@@ -146,7 +114,6 @@ def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "at_once"),
     [
-        (InProcess, 1),
         (InProcess, 10),
         (SkipLocked, 10),
         (Procrastinate, 1),
@@ -172,23 +139,14 @@ def test_a_queue_hands_out_each_piece_of_work_once(
     assert queue.cpu_seconds() > 0
 
 
-@pytest.mark.parametrize("at_once", [1, 10])
-def test_claims_go_through_http(tmp_path: Path, at_once: int) -> None:
+def test_claims_go_through_http(tmp_path: Path) -> None:
     with Bench() as bench:
         queue = OverHttp(bench, f"sqlite:///{tmp_path / 'penstock.db'}")
         queue.fill(25)
-        turn = queue.work(workers=2, at_once=at_once, seconds=600)
+        turn = queue.work(workers=2, at_once=10, seconds=600)
         assert queue.cpu_seconds() > 0
         queue.close()
     assert (turn.claims, turn.ran_out) == (25, True)
-
-
-def test_what_goes_wrong_in_a_worker_is_not_counted_but_raised() -> None:
-    def fails() -> int:
-        raise RuntimeError("refused")
-
-    with pytest.raises(RuntimeError, match="refused"):
-        in_threads([fails, fails], seconds=600)
 
 
 def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> None:
@@ -232,9 +190,8 @@ def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
     assert len(told) == 2 * (30 + 5)  # each lot landed, and was refined
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_the_engine_passes_every_lot_that_waits(database: str) -> None:
-    with Bench() as bench, passing_lots(bench, database) as (lots, _):
+def test_the_engine_passes_every_lot_that_waits() -> None:
+    with Bench() as bench, passing_lots(bench, "sqlite") as (lots, _):
         lots.fill(12)
         assert lots.left() == 12
         turn = lots.work()
@@ -243,22 +200,16 @@ def test_the_engine_passes_every_lot_that_waits(database: str) -> None:
         assert lots.work().claims == 3
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_fresh_lots_and_a_backfill_are_measured_on_one_engine(database: str) -> None:
+def test_fresh_lots_and_a_backfill_are_measured_on_one_engine() -> None:
     with Bench() as bench:
-        measured = measure_refilling(bench, database, 10, 1, lambda text: None)
+        measured = measure_refilling(bench, "sqlite", 10, 1, lambda text: None)
 
     assert measured.lots == 10
     assert measured.ratio == measured.backfill_per_second / measured.fresh_per_second
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_gaps_among_many_lots_are_those_that_were_left(kind: str) -> None:
-    with Bench() as bench:
-        _find_what_was_left(bench.empty_database(kind))
-
-
-def _find_what_was_left(url: str) -> None:
+def test_the_gaps_among_many_lots_are_those_that_were_left(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gaps.db'}"
     span = whole_days(2 * ODD_EVERY)
     write_lots(url, span)
     database = open_database(url, extra=[GRAPH_FOLDER])
@@ -268,39 +219,6 @@ def _find_what_was_left(url: str) -> None:
     assert found.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
     assert (found.count, len(found.ranges)) == (span.count, 4)
     assert known == span.count - 2 >= 2 * ODD_EVERY - 2
-
-
-def test_the_targets_of_arcs_are_those_that_were_set() -> None:
-    found = arc_targets(
-        Arcs(
-            passing=[],
-            scheduling=[Scheduling(1, 1_000, 1_000_000, 800.0, 1000.0, 0.79)],
-            gaps=[GapTimes("sqlite", 1_000_000, 4, 900.0, 800.0, 300.0)],
-            refilling=[Refilling("sqlite", 168, 100.0, 69.0, 0.69)],
-        )
-    )
-    assert [(target.wanted, target.met) for target in found] == [
-        ("≥ 0.8 ×", False),
-        ("< 1000 ms", True),
-        ("≥ 0.7 ×", False),
-    ]
-
-
-def test_the_targets_of_claims_are_those_that_were_set() -> None:
-    ratios = [
-        ClaimRatio(1, 8, Claimer.RAW, 0.6, 1.0),
-        ClaimRatio(1, 8, Claimer.PROCRASTINATE, 1.0, 1.0),
-        ClaimRatio(100, 8, Claimer.PGQUEUER, 1.1, 1.0),
-        ClaimRatio(100, 8, Claimer.RAW, 0.1, 1.0),
-    ]
-    found = claim_targets([Claims("postgresql", [], ratios)])
-    assert [(target.wanted, target.met) for target in found] == [
-        ("≥ 0.6 ×", True),
-        ("> 1.0 ×", False),
-        ("> 1.0 ×", True),
-    ]
-    (flat,) = flat_targets([Flat("finding 1", 1_000_000, 1000.0, 790.0, 0.79)])
-    assert (flat.wanted, flat.met) == ("≥ 0.8 ×", False)
 
 
 def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:

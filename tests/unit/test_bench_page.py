@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from bench.graph import FOLDER, JOBS
-from bench.page import DOMAINS, PageTimes, Seen, fill, page_targets
+from bench.page import DOMAINS, PageTimes, Seen, fill
 from bench.report import Report, new_report, print_report, write_report
 from penstock.db import open_database
 
@@ -30,14 +30,6 @@ def test_the_server_that_is_looked_at_has_as_many_lots_as_were_wanted(tmp_path: 
     database.close()
     assert count >= 500
     assert jobs >= DOMAINS * JOBS
-
-
-def test_the_empty_page_is_no_target(measured: PageTimes) -> None:
-    assert [(target.what, target.met) for target in page_targets(measured)] == [
-        ("page: overview", True),
-        ("page: lineage of the graph", False),
-        ("page: choosing a node", True),
-    ]
 
 
 def test_the_report_shows_and_keeps_what_was_measured(measured: PageTimes, tmp_path: Path) -> None:

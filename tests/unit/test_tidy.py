@@ -90,24 +90,6 @@ def test_sql_lives_in_named_statements_and_not_in_python() -> None:
     } == {}
 
 
-@pytest.mark.parametrize(
-    ("source", "is_sql"),
-    [
-        ('x = "SELECT id FROM runs"', True),
-        ('x = f"SELECT {columns} FROM {table}"', True),
-        ('x = "INSERT OR IGNORE INTO runs VALUES (1)"', True),
-        ('x = "UPDATE runs SET state = 1"', True),
-        ('x = "DELETE FROM runs"', True),
-        ('x = "CREATE UNIQUE INDEX i ON runs (id)"', True),
-        ('x = "BEGIN IMMEDIATE"', False),
-        ('x = "select the runs to update from the list and set them"', False),
-        ('def f():\n    """Runs UPDATE runs SET state = 1."""', False),
-    ],
-)
-def test_the_search_for_sql_finds_statements_and_not_prose(source: str, is_sql: bool) -> None:
-    assert bool(list(sql_literals(ast.parse(source)))) == is_sql
-
-
 def test_the_page_of_states_equals_its_source() -> None:
     assert (TOP / "docs" / "states.md").read_text() == states.document(), (
         "run: .venv/bin/python -m penstock.states > docs/states.md"

@@ -78,3 +78,9 @@ SELECT hour, event_type, total FROM event_counts WHERE total <> 0;
 -- name: every_tally
 -- All counts of visible things.
 SELECT kind, namespace, state, total FROM tallies WHERE total <> 0;
+
+-- name: put_audit_entries
+-- Write entries of the audit log without their chain.
+INSERT INTO audit_log (at, who, action, target, detail, address, hash)
+SELECT r.at, r.who, r.action, r.target, r.detail, r.address, r.hash
+FROM ({rows id bigint, at bigint, who text, action text, target text, detail text, address text, hash text}) r
