@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from penstock import ids
-from penstock.access import audit
 from penstock.access.keys import Keys
-from penstock.access.secrets import Secrets, is_sealed, open_secrets
+from penstock.access.secrets import Secrets, open_secrets
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
@@ -55,9 +54,8 @@ class Plane:
         database = open_database(settings.database)
         try:
             database.migrate()
-            audit.begin_chain(database)
             secrets = open_secrets(settings)
-            seal_secrets(database, secrets)
+            check_secrets(database, secrets)
             catalog = open_write_queue(
                 database,
                 clock=clock,
@@ -118,8 +116,8 @@ class Plane:
         self.close()
 
 
-def seal_secrets(database: Database, secrets: Secrets) -> None:
-    """Encrypt secrets stored in plain text; log a warning for unreadable ones."""
+def check_secrets(database: Database, secrets: Secrets) -> None:
+    """Warn of stored secrets whose key is missing."""
     with database.read() as tx:
         stored = {**commands.stored_secrets(tx), **collections.stored_secrets(tx)}
     for owner, secret in stored.items():
@@ -127,8 +125,3 @@ def seal_secrets(database: Database, secrets: Secrets) -> None:
             secrets.check(secret)
         except Conflict as error:
             _log.warning("%s: %s", owner, error)
-    if not all(map(is_sealed, stored.values())):
-        with database.write() as tx:
-            commands.seal_secrets(tx, secrets)
-            collections.seal_secrets(tx, secrets)
-        _log.info("secrets that were stored in plain text are encrypted now")

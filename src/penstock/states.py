@@ -75,11 +75,6 @@ class Moves(Generic[S]):
             advice = f"{current} is final"
         raise Conflict(f"{subject} is {current} and cannot become {target}: {advice}")
 
-    def sql_check(self, column: str) -> str:
-        """Return the SQL condition that the column holds one of these states."""
-        quoted = ", ".join(f"'{state}'" for state in self.states)
-        return f"{column} IN ({quoted})"
-
     def mermaid(self) -> str:
         """Return the table as a Mermaid state diagram."""
         lines = ["stateDiagram-v2", f"    [*] --> {self.initial}"]

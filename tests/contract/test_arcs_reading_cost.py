@@ -45,7 +45,8 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_no_read_of_arcs_and_lots_walks_through_what_it_does_not_give(
     database: Database, url: str
 ) -> None:
-    statements = load_statements(database.dialect, ROOMS)
+    every = load_statements(database.dialect, capability_folders())
+    statements = {name: every[name] for name in load_statements(database.dialect, ROOMS)}
     examples = _examples()
     assert reads(statements) == set(examples)
     assert {

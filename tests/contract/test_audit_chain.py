@@ -46,21 +46,6 @@ def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
             assert len(audit.entries(tx, 100)) == WRITERS * KEYS_EACH
 
 
-def test_entries_from_before_the_chain_are_chained_once(database: Database) -> None:
-    with database.write() as tx:
-        for number in range(3):
-            audit.append(tx, number, "boss", "hold lot", str(number))
-        tx.execute("unchain_audit_entries")
-        tx.execute("break_audit_head")
-
-    audit.begin_chain(database)
-
-    assert broken(database) == []
-    with database.write() as tx:
-        audit.append(tx, 3, "boss", "hold lot", "3")
-    assert broken(database) == []
-
-
 def test_an_entry_has_the_address_of_its_caller(database: Database) -> None:
     with database.write() as tx, called_from("203.0.113.7"):
         audit.append(tx, 1, "boss", "hold lot", "1")

@@ -15,7 +15,7 @@ from penstock.errors import Invalid, Unavailable
 from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
 from tests.databases import capability_folder
 
-GONE = "was taken away .* put back the file"
+GONE = "was removed .* put back the former file"
 DAMAGED_ROWS = 2000
 
 
@@ -80,7 +80,7 @@ def test_another_file_in_its_place_is_neither_read_nor_written(db: Database, fil
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_what_lies_beside_it_must_stay_too(db: Database, file: Path, ending: str) -> None:
     Path(f"{file}{ending}").unlink()
-    everything_is_refused(db, f"{ending} of the database was taken away")
+    everything_is_refused(db, f"{ending} of the database was removed")
 
 
 def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
@@ -121,7 +121,7 @@ def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -
         stream.seek(-DAMAGED_ROWS * 100, os.SEEK_END)
         stream.write(b"\xff" * DAMAGED_ROWS * 100)
     with migrated(url, capability) as database:
-        with pytest.raises(Unavailable, match=r"is damaged; .* put back a backup"):
+        with pytest.raises(Unavailable, match=r"is damaged; .* restore a backup"):
             notes(database)
         with pytest.raises(Unavailable, match="is damaged"), database.write() as tx:
             tx.fetch("notes")
@@ -140,7 +140,9 @@ def test_a_disk_that_fails_is_told(db: Database) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        with pytest.raises(Unavailable, match=r"could not be read or written, says its disk"):
+        with pytest.raises(
+            Unavailable, match=r"could not be read or written because of a disk error"
+        ):
             note(db, "x" * 100_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -163,7 +165,7 @@ def test_a_database_of_another_program_is_refused_and_stays_as_it_is(file: Path)
     other.execute("CREATE TABLE schema_migrations (version TEXT)")
     other.close()
     before = file.read_bytes()
-    with pytest.raises(Invalid, match=r"another program's: .*\(schema_migrations, users\)"):
+    with pytest.raises(Invalid, match=r"another program: .*\(schema_migrations, users\)"):
         open_database(f"sqlite:///{file}")
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]

@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from psycopg.pq import PipelineStatus
 
-from penstock.db import Database, open_database, reaching
+from penstock.db import Database, open_database, postgres_connection
 from penstock.db.database import Overtaken, Sent
-from penstock.db.pipeline import Pipeline
+from penstock.db.fast.pipeline import Pipeline
 from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
 from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
@@ -345,7 +345,8 @@ def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
 def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(reaching._PATIENCE, "connect_timeout", "2")  # the least that libpq takes
+    # The least that libpq takes.
+    monkeypatch.setitem(postgres_connection._PATIENCE, "connect_timeout", "2")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none"
         with pytest.raises(Unavailable, match="timeout"):

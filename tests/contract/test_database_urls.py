@@ -12,8 +12,8 @@ from penstock.errors import Invalid, Unavailable
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://host/name", "'mysql' does not begin a database URL"),
-        ("/var/lib/penstock.db", "does not begin a database URL"),
+        ("mysql://host/name", "'mysql' is not the scheme of a database URL"),
+        ("/var/lib/penstock.db", "is not the scheme of a database URL"),
         ("sqlite:///:memory:", "not durable; name a file"),
         ("sqlite://", "names no file"),
         ("sqlite://name.db", "names no file"),

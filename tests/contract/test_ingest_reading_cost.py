@@ -321,7 +321,6 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
         "all_collections": [{}],
         "minted_arks_by_keys": [keys],
         "arks_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
-        "arks_with_hyphens": [{"ids": [_ark(number) for number in range(PAGE)]}],
         "local_ids_of_owner": [{"namespace": NAMESPACE, "owner": "ann", "names": names}],
         "ark_writers_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
         "ark_writers_from": [{"after": after, "most": PAGE} for after in ("", _ark(DONE - PAGE))],

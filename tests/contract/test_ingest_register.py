@@ -17,7 +17,6 @@ from penstock.ingest.archive.register import (
     ReserveArks,
     StoredRow,
     TakeOver,
-    versions_of,
 )
 from penstock.plane import Plane
 
@@ -86,11 +85,6 @@ def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: s
         at=0,
     )
     assert plane.catalog.submit(RecordDeposit(row, storage, (), ())).result()
-
-
-def store_as_before(plane: Plane, ark: str) -> None:
-    """Store an object as it was when hyphens in ARKs still counted."""
-    record(plane, f"before {ark}", ark)
 
 
 def test_an_ark_given_by_hand_is_minted_for_nobody_else(plane: Plane) -> None:
@@ -177,30 +171,6 @@ def test_an_ark_minted_elsewhere_that_is_in_use_is_refused(plane: Plane) -> None
         assert identified(plane, "minted", mints=False, taken_up=Offer(SECOND)) == SECOND
     assert identified(plane, "minted", mints=False) == SECOND
     assert identified(plane, "ours") == THIRD
-
-
-@pytest.mark.parametrize("given", ["ark:/99999/f-k4old", "ark:/99999/fk4old", "ark:/99999/fk4-old"])
-def test_what_was_stored_with_hyphens_keeps_its_name(plane: Plane, given: str) -> None:
-    old = "ark:/99999/fk4-old"
-    store_as_before(plane, old)
-    plane.catalog.submit(ReserveArks("ours", (given,))).result()
-    assert identified(plane, "more", primary=given) == old
-    with plane.catalog.read() as tx:
-        assert [row.ark for row in versions_of(tx, given)] == [old]
-
-
-def test_two_objects_that_were_stored_under_one_ark_stay_two(plane: Plane) -> None:
-    """Each is known by the name that it has; by any other it is the one without hyphens."""
-    store_as_before(plane, "ark:/99999/fk4-old")
-    store_as_before(plane, "ark:/99999/fk4old")
-    assert identified(plane, "one", primary="ark:/99999/fk4-old") == "ark:/99999/fk4-old"
-    assert identified(plane, "two", primary="ark:/99999/fk4old") == "ark:/99999/fk4old"
-    assert identified(plane, "any", primary="ark:/99999/f-k4old") == "ark:/99999/fk4old"
-
-
-def test_an_ark_is_not_minted_that_was_stored_with_hyphens(plane: Plane) -> None:
-    store_as_before(plane, FIRST.replace("fk4", "fk4-"))
-    assert identified(plane, "minted") == SECOND
 
 
 def test_hyphens_mean_nothing_in_what_is_given_and_minted(plane: Plane) -> None:

@@ -12,9 +12,8 @@ from penstock.access.secrets import Secrets
 from penstock.config import Settings
 from penstock.db import open_database
 from penstock.errors import Conflict, Invalid
-from penstock.lots.rows import SubscriberKind
 from penstock.plane import Plane
-from penstock.subscribers.commands import SetSubscriber, listed
+from penstock.subscribers.commands import listed
 from tests.doors.serving import API, running
 
 SECRET = "hush-hush-1234"
@@ -98,25 +97,6 @@ def test_secrets_of_webhooks_and_callbacks_are_encrypted(database_url: str) -> N
 
         assert SECRET not in rows
         assert rows.count("fernet:") == 2
-
-
-def test_plain_secrets_are_encrypted_when_a_server_opens(database_url: str) -> None:
-    settings = Settings(database=database_url)
-    with Plane.open(settings) as plane:
-        command = SetSubscriber(
-            "me", "pager", SubscriberKind.WEBHOOK, "https://example.org", SECRET
-        )
-        plane.catalog.submit(command).result()
-    assert SECRET in stored(database_url)
-
-    with Plane.open(settings) as plane:
-        rows = stored(database_url)
-        with plane.catalog.read() as tx:
-            [row] = listed(tx)
-        revealed = plane.secrets.reveal(row.secret or "")
-
-    assert SECRET not in rows
-    assert revealed == SECRET
 
 
 def test_the_key_file_is_private_and_made_once(tmp_path: Path) -> None:

@@ -6,18 +6,26 @@ import msgspec
 import pytest
 
 from penstock.db.folders import SqlFile, capability_folders
-from penstock.db.migrate import load_migrations, split_script
-from penstock.db.statements import Statement, check_shape, expand, load_statements, parse
+from penstock.db.migrate import IDENTITY, load_migrations, split_script
+from penstock.db.statements import (
+    Statement,
+    check_selects,
+    check_shape,
+    expand,
+    load_statements,
+    parse,
+)
+from penstock.db.tables import TableColumns, load_tables, spell_columns
 
 ONE_DIALECT_ONLY = {
     "lock_migrations",
     "configure_reader",
     "configure_writer",
     "next_epoch_after",
-    "make_at_once",
-    "teach_turn",
-    "teach_kind",
-    "write_at_once",
+    "create_transaction_view",
+    "create_turn_trigger",
+    "create_part_trigger",
+    "write_transaction",
 }
 
 
@@ -135,11 +143,11 @@ def test_a_file_is_names_sentences_and_sql() -> None:
     ("text", "message"),
     [
         ("SELECT 1;\n" + named("a", "SELECT 1"), "before the first"),
-        ("-- name: a\nSELECT 1", "needs a sentence"),
-        ("-- name: a\n--\nSELECT 1", "needs a sentence"),
+        ("-- name: a\nSELECT 1", "needs a comment"),
+        ("-- name: a\n--\nSELECT 1", "needs a comment"),
         ("-- name: a\n-- Nothing follows.\n", "has no SQL"),
-        ("-- name: A-b\n-- Odd.\nSELECT 1", "not a statement's name"),
-        ("-- name:\n-- Odd.\nSELECT 1", "not a statement's name"),
+        ("-- name: A-b\n-- Odd.\nSELECT 1", "not the name of a statement"),
+        ("-- name:\n-- Odd.\nSELECT 1", "not the name of a statement"),
     ],
 )
 def test_a_file_that_breaks_the_form_is_refused(text: str, message: str) -> None:
@@ -230,6 +238,76 @@ def test_rows_whose_json_hides_a_column_are_refused(shape: type[msgspec.Struct])
         check_shape(shape, insert("id uuid"))
 
 
+TABLES = {
+    "things": TableColumns({"id": "uuid", "name": "text", "at": "bigint"}, ("id",)),
+    "pairs": TableColumns({"one": "text", "other": "text"}, ("one", "other")),
+    "log": TableColumns({"id": "identity", "note": "text"}, ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("marker", "sql"),
+    [
+        ("{columns things}", "id, name, at"),
+        ("{columns things t}", "t.id, t.name, t.at"),
+        ("{columns things t, except id, at}", "t.name"),
+        ("{rows things, except at}", "{rows id uuid, name text}"),
+        ("{insert log}", "INSERT INTO log (note)\n{rows note text}"),
+        (
+            "{upsert things, keep at}",
+            "INSERT INTO things (id, name, at)\n{rows id uuid, name text, at bigint}\n"
+            "ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+        ),
+        (
+            "{upsert pairs}",
+            "INSERT INTO pairs (one, other)\n{rows one text, other text}\n"
+            "ON CONFLICT (one, other) DO NOTHING",
+        ),
+    ],
+)
+def test_a_marker_spells_out_the_columns_of_a_table(marker: str, sql: str) -> None:
+    assert spell_columns("s", marker, TABLES) == sql
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "{columns nowhere}",
+        "{columns things, except nothing}",
+        "{columns things, keep at}",
+        "{upsert things, except at}",
+    ],
+)
+def test_a_marker_of_unknown_columns_is_refused(marker: str) -> None:
+    with pytest.raises(ValueError, match=r"^s: "):
+        spell_columns("s", marker, TABLES)
+
+
+def test_tables_follow_the_migrations(tmp_path: Path) -> None:
+    folder = migrations(
+        tmp_path,
+        _0001_a="CREATE TABLE a (\n    id  {identity},\n    old TEXT NOT NULL\n);\n",
+        _0002_b="CREATE TABLE b (\n    id UUID,\n    n BIGINT,\n    PRIMARY KEY (id, n)\n);\n",
+        _0003_c="ALTER TABLE a ADD COLUMN new UUID;\nALTER TABLE a DROP COLUMN old;\n",
+    )
+    assert load_tables([folder]) == {
+        "a": TableColumns({"id": "identity", "new": "uuid"}, ()),
+        "b": TableColumns({"id": "uuid", "n": "bigint"}, ("id", "n")),
+    }
+
+    migrations(tmp_path / "renamed", _0001_a="CREATE TABLE a (\n    id UUID\n);\n")
+    migrations(tmp_path / "renamed", _0002_b="ALTER TABLE a RENAME TO b;\n")
+    with pytest.raises(ValueError, match=r"0002_b\.sql: cannot follow 'ALTER TABLE a RENAME'"):
+        load_tables([tmp_path / "renamed"])
+
+
+def test_rows_are_read_into_the_columns_of_their_table() -> None:
+    statement = expand("get", "SELECT {columns things t, except at}, 1 FROM t", "sqlite", TABLES)
+    check_selects(Thing, statement)
+    with pytest.raises(TypeError, match="fields of Renamed must be the columns that get selects"):
+        check_selects(Renamed, statement)
+
+
 def migrations(folder: Path, **files: str) -> Path:
     (folder / "migrations").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -255,12 +333,43 @@ def test_type_words_are_translated_for_sqlite(tmp_path: Path) -> None:
     assert postgresql.scripts == (text,)
 
 
+def test_words_of_one_dialect_are_dropped_for_the_other(tmp_path: Path) -> None:
+    text = 'CREATE TABLE t (id {identity}, key TEXT COLLATE "C") WITHOUT ROWID'
+    folder = migrations(tmp_path, _0001_t=text)
+    (sqlite,) = load_migrations("sqlite", [folder])
+    (postgresql,) = load_migrations("postgresql", [folder])
+    assert sqlite.scripts == (
+        "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT) WITHOUT ROWID",
+    )
+    assert postgresql.scripts == (
+        f'CREATE TABLE t (id {IDENTITY["postgresql"]}, key TEXT COLLATE "C")',
+    )
+
+
+def test_a_check_lists_the_states_of_an_enumeration(tmp_path: Path) -> None:
+    marker = "(state TEXT {check state RunState except NEW, RUNNING})"
+    folder = migrations(tmp_path, _0001_t=f"CREATE TABLE t {marker}")
+    (migration,) = load_migrations("sqlite", [folder])
+    states = "(state TEXT CHECK (state IN ('COMPLETED', 'FAILED', 'ABORTED')))"
+    assert migration.scripts == (f"CREATE TABLE t {states}",)
+
+    frozen = migrations(tmp_path / "frozen", _0001_t=f"CREATE TABLE t {states}")
+    assert load_migrations("sqlite", [frozen])[0].checksum == migration.checksum
+
+
+@pytest.mark.parametrize("marker", ["{check state Nothing}", "{check state RunState except OLD}"])
+def test_a_check_of_unknown_states_is_refused(tmp_path: Path, marker: str) -> None:
+    folder = migrations(tmp_path, _0001_t=f"CREATE TABLE t (state TEXT {marker})")
+    with pytest.raises(ValueError, match=r"0001_t\.sql: "):
+        load_migrations("sqlite", [folder])
+
+
 @pytest.mark.parametrize("other", ["_0001_b", "_1_a", "_0001_B", "_name"])
 def test_a_migration_with_a_taken_number_or_an_odd_name_is_refused(
     tmp_path: Path, other: str
 ) -> None:
     folder = migrations(tmp_path, **{"_0001_a": "a", other: "b"})
-    with pytest.raises(ValueError, match=r"has the number of|not a migration's name"):
+    with pytest.raises(ValueError, match=r"has the number of|not the name of a migration"):
         load_migrations("sqlite", [folder])
 
 

@@ -1,23 +1,11 @@
 """The tables of moves, and what is derived from them."""
 
 from enum import StrEnum
-from typing import Any
 
 import pytest
 
-from penstock.db.folders import capability_folders, sql_files
 from penstock.errors import Conflict
-from penstock.states import (
-    BACKFILL,
-    BATCH,
-    INGEST_JOB,
-    REPLAY,
-    REPLAY_STEP,
-    RUN,
-    WORK,
-    Moves,
-    RunState,
-)
+from penstock.states import RUN, Moves, RunState
 
 
 class Door(StrEnum):
@@ -65,30 +53,6 @@ def test_a_table_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         RUN.table[RunState.FAILED] = frozenset(RunState)  # type: ignore[index]
     assert RUN.table[RunState.FAILED] == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("machine", "column"),
-    [
-        (RUN, "state"),
-        (WORK, "state"),
-        (BACKFILL, "state"),
-        (REPLAY, "state"),
-        (REPLAY_STEP, "state"),
-        (INGEST_JOB, "status"),
-        (BATCH, "status"),
-    ],
-    ids=lambda each: getattr(each, "name", each),
-)
-def test_the_database_takes_the_states_of_the_table_and_no_others(
-    machine: Moves[Any], column: str
-) -> None:
-    scripts = "".join(
-        file.text for file in sql_files(capability_folders(), "migrations") if not file.dialect
-    )
-    # What is deleted is not there any more.
-    kept = machine.sql_check(column).replace(", 'deleted'", "")
-    assert f"CHECK ({kept})" in scripts
 
 
 def test_the_diagram_has_one_arrow_for_each_move() -> None:

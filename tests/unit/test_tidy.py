@@ -25,8 +25,8 @@ SQL = re.compile(
     r"|\bDELETE\s+FROM\b|\bCREATE\s+(UNIQUE\s+)?(TABLE|INDEX|VIEW|TRIGGER)\b",
     re.DOTALL,
 )
-# It turns the markers in statements into each database's own words, so it has to know them.
-MARKER_EXPANSION = SOURCE / "db" / "statements.py"
+# They expand the markers of statements into SQL.
+MARKER_EXPANSION = {SOURCE / "db" / "statements.py", SOURCE / "db" / "tables.py"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = ast.Module | ast.ClassDef | Function
 
@@ -82,11 +82,11 @@ def test_a_module_says_what_it_is_for() -> None:
 
 
 def test_sql_lives_in_named_statements_and_not_in_python() -> None:
-    assert MARKER_EXPANSION in modules()
+    assert modules().keys() >= MARKER_EXPANSION
     assert {
         name_of(path): found
         for path, tree in modules().items()
-        if path != MARKER_EXPANSION and (found := list(sql_literals(tree)))
+        if path not in MARKER_EXPANSION and (found := list(sql_literals(tree)))
     } == {}
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from penstock.access.caller import caller_address
 from penstock.clock import Micros
-from penstock.db import Database, Transaction
+from penstock.db import Transaction
 
 LOCAL = "local"  # the caller without a key, on a server that needs none
 GENESIS = ""  # the hash before the first entry
@@ -65,15 +65,6 @@ def append(
     tx.execute("set_audit_head", hash=hash)
 
 
-def begin_chain(database: Database) -> None:
-    """Chain the entries that are older than the chain."""
-    with database.read() as tx:
-        if tx.fetch_one("audit_head") is not None:
-            return
-    with database.write() as tx:
-        _head(tx)
-
-
 def broken_links(tx: Transaction) -> Iterator[str]:
     """Describe each break of the chain."""
     head = tx.fetch_one("audit_head")
@@ -119,17 +110,8 @@ def export(tx: Transaction, at: Micros, id: int, limit: int) -> list[ChainedEntr
 
 
 def _head(tx: Transaction) -> str:
-    """Return the hash of the newest entry; chain older entries first."""
     row = tx.fetch_one("audit_head")
-    if row is not None:
-        return str(row[0])
-    head, after = GENESIS, 0
-    while page := tx.rows(ChainedEntry, "audit_chain_after", after=after, most=_PAGE):
-        for entry in page:
-            head, after = entry.hash_after(head), entry.id
-            tx.execute("chain_audit_entry", id=entry.id, hash=head)
-    tx.execute("set_audit_head", hash=head)
-    return head
+    return str(row[0]) if row else GENESIS
 
 
 def _hash(previous: str, *parts: str | int) -> str:

@@ -16,7 +16,7 @@ from penstock.catalog.queries.events import EARLIEST, EventKind, counted_type, h
 from penstock.clock import HOUR, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
-from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write
 
 BATCH_JOBS = 200
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
@@ -228,7 +228,7 @@ class _Pruning:
             return tx.fetch(statement, **{"cutoff": self._cutoff, "most": BATCH_ROWS, **params})
 
     def _turn(self) -> AbstractContextManager[Transaction]:
-        return turn(self._database, self._pause)
+        return paced_write(self._database, self._pause)
 
     def _note(self, more: Pruned) -> None:
         self.total += more

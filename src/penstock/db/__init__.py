@@ -1,4 +1,4 @@
-"""One `Database` with two real backends, chosen by URL."""
+"""One `Database` with two backends, SQLite and PostgreSQL, chosen by URL."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,16 +18,16 @@ def open_database(
     wait_seconds: float = 30,
     must_exist: bool = False,
 ) -> Database:
-    """Open the database that the URL names, and leave its schema as it is: `migrate()` comes next.
+    """Open the database of the URL. Call `migrate()` next: opening leaves the schema as it is.
 
-    `extra` adds capability folders outside the package; `wait_seconds` is how long to wait for a
-    lock of another program, or for a connection that is free. A file that is not there is made,
-    unless it `must_exist`. A database of another program is refused.
+    `extra` adds folders of SQL outside the package. `wait_seconds` limits the wait for a lock of
+    another program, and for a free connection. A missing file is created, unless it `must_exist`.
+    A database of another program is refused.
     """
     folders = [*capability_folders(), *extra]
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        # Late, because psycopg is slow to load, and SQLite needs none.
+        # Imported late: psycopg is slow to load, and SQLite does not need it.
         from penstock.db.postgres import PostgresDatabase
 
         return PostgresDatabase(url, folders, wait_seconds)
@@ -37,20 +37,20 @@ def open_database(
             raise NotFound(f"there is no database {path}; check --database or PENSTOCK_DATABASE")
         return SqliteDatabase(path, folders, wait_seconds)
     raise Invalid(
-        f"{scheme[:32]!r} does not begin a database URL; write sqlite:///path/to/file or "
+        f"{scheme[:32]!r} is not the scheme of a database URL; use sqlite:///path/to/file or "
         "postgresql://user@host/name"
     )
 
 
 def _sqlite_path(rest: str) -> Path:
-    """The file after `sqlite://`: one slash leads a relative path, two an absolute one."""
+    """Return the file after `sqlite://`: one slash for a relative path, two for an absolute one."""
     if not rest.startswith("/") or rest == "/":
         raise Invalid(
-            f"sqlite://{rest} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
+            f"sqlite://{rest} names no file; use sqlite:///relative/path or sqlite:////absolute/path"
         )
     path = rest[1:]
     if path.startswith(":memory:"):
         raise Invalid("a database in memory is not durable; name a file: sqlite:///path/to/file")
     if "?" in path:
-        raise Invalid(f"sqlite:///{path} has options after '?'; only the path of a file is taken")
+        raise Invalid(f"sqlite:///{path} has options after '?'; give the path of a file alone")
     return Path(path)

@@ -1,7 +1,7 @@
-"""What a database promises, whichever backend keeps the promise.
+"""The contract of a database, for both backends.
 
-Statements are named: their SQL lives in `statements/*.sql` of each capability. Both backends
-give uuid as lower-case `str`, bigint as `int` and flags as `int` 0 or 1.
+Statements are named: their SQL is in `statements/*.sql` of each room. Both backends return uuid as
+lower-case `str`, bigint as `int`, and flags as `int` 0 or 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,106 +17,107 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Overtaken(Exception):
-    """Somebody else wrote after the write that the caller knew for the last."""
+    """Another writer committed after the write that the caller believed to be the last."""
 
 
 class Transaction(Protocol):
-    """Statements that happen together; usable only inside its `with` block, by one thread.
+    """Statements that take effect together; usable only inside its `with` block, by one thread.
 
     Guaranteed: statements take effect in the order of the calls, and a read sees every write
     queued before it in the same transaction. An unknown name is a LookupError and a missing
     parameter a TypeError, both before anything is sent.
 
-    Not guaranteed: when a failed write is noticed. PostgreSQL may report it at any later call,
-    at the latest when the block is left. Nor that a transaction survives a failed statement:
-    PostgreSQL refuses everything after it, SQLite does not, so let the error leave the block.
-    Nor that text with a NUL character can be stored: PostgreSQL refuses it with a DataError.
+    Not guaranteed: when a failed write is reported. PostgreSQL may report it at any later call, at
+    the latest when the block ends. Nor that a transaction survives a failed statement: PostgreSQL
+    refuses everything after it, SQLite does not, so let the error leave the block. Nor that text
+    with a NUL character can be stored: PostgreSQL refuses it with a DataError.
     """
 
     @property
     def epoch(self) -> int:
-        """The number of this write: the one before it, by whomever, had one less.
+        """The number of this write, which counts the writes of all writers; 0 in a read.
 
-        A caller that remembers the epoch of its own last commit and finds it one less than
-        this knows that nobody wrote in between. It is 0, and means nothing, in a read.
+        If the epoch of a caller's last commit is one less than this one, no other writer has
+        committed in between.
         """
 
     def fetch(self, statement: str, /, **params: object) -> list[Row]:
-        """All rows of one statement."""
+        """Return all rows of a statement."""
 
     def fetch_one(self, statement: str, /, **params: object) -> Row | None:
-        """The first row, or None when there is none."""
+        """Return the first row, or None."""
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
-        """All rows as `shape`, whose fields stand in the order of the columns.
+        """Return all rows as `shape`, whose fields are in the order of the columns.
 
+        The names of fields are checked where the statement begins with `SELECT {columns …}`.
         Values are not checked against the types of the fields.
         """
 
     def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
-        """The rows of several statements, in one round trip."""
+        """Return the rows of several statements, in one round trip."""
 
     def execute(self, statement: str, /, **params: object) -> None:
-        """One write whose result nobody needs; PostgreSQL does not wait for it."""
+        """Run a write without a result; PostgreSQL does not wait for it."""
 
     def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
-        """Write many rows with one `{rows …}` statement; no rows is no statement.
+        """Write many rows with one `{rows …}` statement; without rows nothing is sent.
 
-        A field is str, int, float, bool or None, under the name of its column. All rows are of
-        one type. Two rows with one key in a batch are the caller's error.
+        A field is str, int, float, bool or None, and has the name of its column. All rows have one
+        type. Two rows of a batch must not have the same key.
         """
 
 
 class Sent(Protocol):
-    """A write on its way to the disk; until it has landed, `write()` may have to wait for it."""
+    """A write that was sent; until it has landed, `write()` may have to wait for it."""
 
     @property
     def epoch(self) -> int:
-        """The number that it has if it lands."""
+        """The epoch of the write, if it lands."""
 
     def land(self) -> None:
-        """Return when it is on disk, or raise what stood in its way: then nothing of it is.
+        """Return when the write is on disk; raise if nothing of it is.
 
-        To be called once, from any thread, in the order in which writes were sent.
+        Call it once, from any thread, in the order in which the writes were sent.
         """
 
 
 class Listener(Protocol):
-    """Somebody who waits for others to commit something; `wait` is for one thread at a time.
+    """A listener for the commits of other writers; `wait` is for one thread at a time.
 
-    What it tells is only a hint. Whoever listens looks for itself after it began to, after each
-    wait that gave True, and once in a while besides.
+    It only hints. The caller reads the database itself when it starts to listen, after each wait
+    that returned True, and from time to time.
 
-    Guaranteed: what is committed after the listening began makes a wait that is under way, or the
-    next one, give True; after a loss of the connection the first wait that is connected again does.
+    Guaranteed: a commit after the start makes the current wait, or the next one, return True. After
+    a loss of the connection, the first wait with a new connection returns True.
 
-    Not guaranteed: that anything has happened when it gives True. SQLite cannot tell one commit
-    from another, so there every commit of anybody counts, whatever the channel.
+    Not guaranteed: that True means a change. SQLite cannot distinguish commits, so every commit
+    counts there, whatever its channel.
     """
 
     def wait(self, seconds: float) -> bool:
-        """Whether something may have happened; False once so many seconds have passed."""
+        """Wait until a commit may have happened; return False after so many seconds."""
 
     def wake(self) -> None:
-        """Let the wait that is under way, or else the next, end at once; from any thread."""
+        """End the current wait, or else the next one, at once; from any thread."""
 
 
 class Database(Protocol):
     """Many readers and one writer over one schema.
 
-    Guaranteed: what `write()` wrote is on disk and visible to every later `read()` once its block
-    is left, and wholly absent when the block raised, but for the one case below; so is what was
-    sent, once it has landed. Writers take turns, also between processes, and no two of them can
-    deadlock. Every method may be called from any thread.
+    Guaranteed: after the block of `write()`, its writes are on disk and visible to every later
+    `read()`. If the block raised, none of them is, except in the case below. The same holds for a
+    sent write that has landed. Writers take turns, also between processes, and cannot deadlock.
+    Every method may be called from any thread.
 
-    Not guaranteed: the outcome when the connection breaks while a commit is under way; that is
-    `Unavailable`, and the caller must look. Nor fairness between writers. Nor durability beyond
-    what the disk, or PostgreSQL's `synchronous_commit`, gives. `write()` inside `write()` in one
-    thread is a RuntimeError.
+    Not guaranteed: the outcome when the connection breaks during a commit. That raises
+    `Unavailable`, and the caller must read the database. Nor fairness between writers. Nor
+    durability beyond the disk, or PostgreSQL's `synchronous_commit`. `write()` inside `write()` in
+    one thread is a RuntimeError.
 
-    A database that cannot be reached, stays locked, has no room, was taken away or is damaged
-    raises `penstock.errors.Unavailable`; any other error of the driver is passed on as it is. What
-    was written into a file that is then found to be taken away is `Unavailable` too.
+    `penstock.errors.Unavailable` is raised for a database that cannot be reached, stays locked, is
+    full, was removed or is damaged, and for writes into a file that was removed meanwhile. Other
+    errors of the driver are passed on.
     """
 
     @property
@@ -124,28 +125,28 @@ class Database(Protocol):
         """`sqlite` or `postgresql`."""
 
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
-        """One snapshot, taken by the first statement, that later commits do not change.
+        """Read one snapshot, taken by the first statement.
 
-        With `by_key`, statements are planned once and find their rows by key, as the writer's do,
-        and each may see what was committed before it; one such read at a time.
+        With `by_key`, statements are planned once and find their rows by key, like the writer's.
+        Then each statement sees the commits before it, and one such read runs at a time.
         """
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """The writer's turn; committed on leaving, rolled back when the block raises."""
+        """Take the writer's turn; commit after the block, or roll back if it raises."""
 
     def send(self, writes: Sequence[Write], *, after: int | Sent) -> Sent:
-        """Write rows in a transaction of their own, in this order, without waiting for it.
+        """Send rows as a transaction of their own, in this order, and do not wait for it.
 
-        It lands only as the very next write after `after`, the epoch of one that was committed or
-        one that is still on its way; otherwise it raises Overtaken. SQLite begins it when somebody
-        waits for it; PostgreSQL works on it from now on, or when what was sent before it is done.
+        It lands only as the next write after `after`: a sent write, or the epoch of a committed
+        one. Otherwise it raises Overtaken. SQLite begins the transaction in `land`; PostgreSQL
+        begins it now, or when the write sent before it is done.
         """
 
     def listen(self, channel: str) -> AbstractContextManager[Listener]:
-        """Listen, on a connection of its own, for commits that notify this channel."""
+        """Listen for commits that notify this channel, on a connection of its own."""
 
     def migrate(self) -> list[str]:
-        """Bring the schema up to date and name what was applied; safe from several processes."""
+        """Bring the schema up to date and return the names of new steps; safe in many processes."""
 
     def close(self) -> None:
-        """Close every connection; a read still open is closed when it ends."""
+        """Close every connection; an open read closes its own when it ends."""

@@ -1,4 +1,4 @@
-"""The folders of SQL that capabilities bring along: `statements/` and `migrations/`."""
+"""The folders of SQL that each room has: `statements/` and `migrations/`."""
 
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
@@ -6,11 +6,11 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 DIALECTS = ("sqlite", "postgresql")
-_read: dict[tuple[str, str], tuple["SqlFile", ...]] = {}
+_files_read: dict[tuple[str, str], tuple["SqlFile", ...]] = {}
 
 
 class SqlFile(NamedTuple):
-    """One file of SQL; `dialect` is empty when it is for both."""
+    """A file of SQL; `dialect` is empty for a portable file."""
 
     name: str
     dialect: str
@@ -18,22 +18,22 @@ class SqlFile(NamedTuple):
 
 
 def capability_folders() -> list[Traversable]:
-    """Every folder directly inside the package."""
+    """List every folder directly inside the package."""
     return sorted((f for f in files("penstock").iterdir() if f.is_dir()), key=lambda f: f.name)
 
 
 def sql_files(folders: Iterable[Traversable], kind: str) -> Iterator[SqlFile]:
-    """The files `<capability>/<kind>/**.sql`, those for both dialects first."""
-    found = [file for folder in folders for file in _files(folder, kind)]
-    return iter(sorted(found, key=lambda file: (file.dialect, file.name)))
+    """Yield the files `<room>/<kind>/**.sql`, portable files first."""
+    every = [file for folder in folders for file in _files(folder, kind)]
+    return iter(sorted(every, key=lambda file: (file.dialect, file.name)))
 
 
 def _files(folder: Traversable, kind: str) -> tuple[SqlFile, ...]:
-    """One capability's files, read once: they stay what they are while a program runs."""
+    # Read once: the files do not change while a program runs.
     key = (str(folder), kind)
-    if key not in _read:
-        _read[key] = tuple(_walk(folder.joinpath(kind), ""))
-    return _read[key]
+    if key not in _files_read:
+        _files_read[key] = tuple(_walk(folder.joinpath(kind), ""))
+    return _files_read[key]
 
 
 def _walk(folder: Traversable, dialect: str) -> Iterator[SqlFile]:

@@ -1,9 +1,20 @@
-"""Migrations: numbered files that each run once, in one transaction, on one database.
+"""Migrations: numbered files, each applied once to a database, in one transaction.
 
-`migrations/NNNN_name.sql` of every capability, in the order of their numbers. It is portable
-but for the words UUID and BIGINT, which SQLite reads as TEXT and INTEGER, and WITHOUT ROWID,
-which PostgreSQL does not read. What only one dialect understands stands in
-`NNNN_name.sqlite.sql` or `NNNN_name.postgresql.sql` and runs after it, in the same transaction.
+`migrations/NNNN_name.sql` of every room, in the order of the numbers. A file is portable SQL with
+these extensions:
+
+- SQLite reads the types UUID and BIGINT as TEXT and INTEGER, and drops `COLLATE "C"`: it compares
+  text byte by byte anyway. PostgreSQL drops WITHOUT ROWID.
+- `{identity}` is the type of a key that the database numbers.
+- `{check state RunState}` is the CHECK that a column holds a state of that enumeration in
+  `penstock/states.py`; `{check state RunState except ABORTED}` leaves states out.
+
+SQL for one dialect is in `NNNN_name.sqlite.sql` or `NNNN_name.postgresql.sql`. It runs after the
+portable file, in the same transaction.
+
+A file must not change once it is released: the ledger has its checksum. The checksum includes the
+states of `{check ...}`. To add a state, write the former states into the old file in place of the
+marker, which leaves the checksum as it is, and write a migration that replaces the CHECK.
 """
 
 import hashlib
@@ -16,17 +27,25 @@ from typing import Protocol
 
 import msgspec
 
+from penstock import states
 from penstock.clock import Clock
-from penstock.db.database import T, Transaction
+from penstock.db.database import Row, T, Transaction
 from penstock.db.folders import SqlFile, sql_files
 from penstock.db.statements import SQLITE_WORDS, TOKEN
 from penstock.errors import Conflict, Invalid, Unavailable
 
+IDENTITY = {
+    "sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "postgresql": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+}
 _FILE = re.compile(r"(?P<name>(?P<number>\d{4,})_[a-z0-9_]+)(?:\.(?:sqlite|postgresql))?\.sql")
+_CHECK = re.compile(
+    r"\{check (?P<column>\w+) (?P<states>\w+)(?: except (?P<absent>\w+(?:, \w+)*))?\}"
+)
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One step of the schema, from the texts of its files."""
+    """One step of the schema; `texts` are its files, with the states of `{check ...}`."""
 
     number: int
     name: str
@@ -35,33 +54,33 @@ class Migration(msgspec.Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """What tells that a file was changed."""
+        """The digest of the texts."""
         return hashlib.blake2b("\x00".join(self.texts).encode(), digest_size=16).hexdigest()
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """What to run, in order, the way the dialect wants it."""
-        if self.dialect == "postgresql":
-            return tuple(text.replace(" WITHOUT ROWID", "") for text in self.texts)
-        return tuple(TOKEN.sub(lambda t: SQLITE_WORDS.get(t[0], t[0]), text) for text in self.texts)
+        """The scripts to run, in order, in the words of the dialect."""
+        return tuple(_translate(text, self.dialect) for text in self.texts)
+
+
+def _translate(text: str, dialect: str) -> str:
+    text = text.replace("{identity}", IDENTITY[dialect])
+    if dialect == "postgresql":
+        return text.replace(" WITHOUT ROWID", "")
+    text = text.replace(' COLLATE "C"', "")
+    return TOKEN.sub(lambda token: SQLITE_WORDS.get(token[0], token[0]), text)
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A line of the ledger."""
+    """A row of the ledger."""
 
     number: int
     name: str
     checksum: str
 
 
-class Table(msgspec.Struct, frozen=True):
-    """A table in a database that has no ledger of ours."""
-
-    name: str
-
-
 class Session(Protocol):
-    """A transaction that no other program can migrate beside."""
+    """A transaction during which no other program can migrate."""
 
     def execute(self, statement: str, /, **params: object) -> None:
         """Run a named statement."""
@@ -70,34 +89,48 @@ class Session(Protocol):
         """The rows of a named statement."""
 
     def script(self, text: str) -> None:
-        """Run every statement of a migration's file."""
+        """Run every statement of a migration file."""
 
 
 def load_migrations(dialect: str, folders: Iterable[Traversable]) -> list[Migration]:
     """Read the migrations for this dialect, in the order of their numbers."""
-    found: dict[int, tuple[str, list[SqlFile]]] = {}
+    steps: dict[int, tuple[str, list[SqlFile]]] = {}
     for file in sql_files(folders, "migrations"):
         match = _FILE.fullmatch(file.name)
         if match is None:
-            raise ValueError(f"{file.name} is not a migration's name; write it like 0007_name.sql")
-        name, files = found.setdefault(int(match["number"]), (match["name"], []))
+            raise ValueError(f"{file.name} is not the name of a migration; use 0007_name.sql")
+        name, files = steps.setdefault(int(match["number"]), (match["name"], []))
         if name != match["name"] or any(file.dialect == other.dialect for other in files):
-            raise ValueError(f"{file.name} has the number of {name}; give it the next that is free")
+            raise ValueError(f"{file.name} has the number of {name}; use the next free number")
         files.append(file)
     return [
         Migration(number, name, dialect, texts)
-        for number, (name, files) in sorted(found.items())
-        if (texts := tuple(file.text for file in files if file.dialect in ("", dialect)))
+        for number, (name, files) in sorted(steps.items())
+        if (texts := tuple(_with_states(file) for file in files if file.dialect in ("", dialect)))
     ]
 
 
-def refuse_others(tables: Sequence[Table], where: str) -> None:
-    """Refuse the database of another program, before anything in it is changed."""
+def _with_states(file: SqlFile) -> str:
+    def check(marker: re.Match[str]) -> str:
+        enumeration = getattr(states, marker["states"], None)
+        if enumeration is None:
+            raise ValueError(f"{file.name}: penstock.states has no {marker['states']}")
+        absent = re.findall(r"\w+", marker["absent"] or "")
+        if unknown := set(absent) - set(enumeration):
+            raise ValueError(f"{file.name}: {marker['states']} has no {', '.join(unknown)}")
+        names = ", ".join(f"'{state}'" for state in enumeration if state not in absent)
+        return f"CHECK ({marker['column']} IN ({names}))"
+
+    return _CHECK.sub(check, file.text)
+
+
+def refuse_others(tables: Sequence[Row], where: str) -> None:
+    """Refuse the database of another program before any change to it."""
     if tables:
-        names = ", ".join(table.name for table in tables)
+        names = ", ".join(name for (name,) in tables)
         raise Invalid(
-            f"the database {where} is another program's: it has tables ({names}) and no ledger of "
-            "Penstock's migrations; nothing in it was changed. Name another, or a new one"
+            f"the database {where} belongs to another program: it has tables ({names}) and no "
+            "ledger of Penstock; nothing in it was changed. Name another database, or a new one"
         )
 
 
@@ -106,11 +139,11 @@ def apply_migrations(
     session: Callable[[], AbstractContextManager[Session]],
     clock: Clock,
 ) -> list[str]:
-    """Apply what is missing, each step in a session of its own, and name the steps."""
-    done: list[str] = []
+    """Apply the missing steps, each in a session of its own, and return their names."""
+    names: list[str] = []
     while (migration := _apply_next(migrations, session, clock)) is not None:
-        done.append(migration.name)
-    return done
+        names.append(migration.name)
+    return names
 
 
 def _apply_next(
@@ -118,16 +151,16 @@ def _apply_next(
     session: Callable[[], AbstractContextManager[Session]],
     clock: Clock,
 ) -> Migration | None:
-    """Apply the first step that is missing; another program may have applied those before it."""
+    """Apply the first missing step; another program may have applied the steps before it."""
     with session() as tx:
         tx.execute("create_schema_migrations")
         applied = tx.rows(Applied, "applied_migrations")
         check_ledger(migrations, applied)
-        had = {line.number for line in applied}
-        missing = next((each for each in migrations if each.number not in had), None)
+        numbers = {line.number for line in applied}
+        missing = next((each for each in migrations if each.number not in numbers), None)
         if missing is not None:
-            if had:  # or there is no turn to be taken yet
-                # It comes after the writes that are on their way, and all have to look again.
+            if numbers:  # before the first step there is no table of turns
+                # Waits for the writes under way, and makes every other writer look again.
                 tx.execute("next_epoch")
             for script in missing.scripts:
                 tx.script(script)
@@ -142,13 +175,13 @@ def _apply_next(
 
 
 def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) -> None:
-    """Refuse a database that this program did not make, or has since outgrown."""
-    known = {migration.number: migration for migration in migrations}
+    """Refuse a database that a newer program, or a changed migration, has made."""
+    by_number = {migration.number: migration for migration in migrations}
     for line in applied:
-        migration = known.get(line.number)
+        migration = by_number.get(line.number)
         if migration is None:
             raise Conflict(
-                f"the database has had migration {line.name}, which this version of Penstock does "
+                f"the database has migration {line.name}, which this version of Penstock does "
                 "not know; use the version that applied it, or a later one"
             )
         if migration.checksum != line.checksum:
@@ -160,11 +193,11 @@ def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) ->
 
 
 def take_turn(tx: Transaction, migrations: Sequence[Migration]) -> int:
-    """Take the writer's turn, unless the database has outgrown this program since it was opened."""
+    """Take the writer's turn; refuse if a newer program has migrated the database meanwhile."""
     [[epoch]], [[newest]] = tx.fetch_many([("next_epoch", {}), ("newest_migration", {})])
     if newest > migrations[-1].number:
         raise Unavailable(
-            "the database has had migrations that this version of Penstock does not know, and "
+            "the database has migrations that this version of Penstock does not know, and "
             "nothing was written; stop this process, and start the version that applied them, or "
             "a later one"
         )
@@ -172,7 +205,7 @@ def take_turn(tx: Transaction, migrations: Sequence[Migration]) -> int:
 
 
 def split_script(script: str) -> Iterator[str]:
-    """The statements of a SQLite script; a trigger's body keeps its semicolons."""
+    """Split a script of SQLite into statements; the body of a trigger keeps its semicolons."""
     statement = ""
     for piece in re.split(r"(?<=;)", script):
         statement += piece

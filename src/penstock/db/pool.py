@@ -1,4 +1,4 @@
-"""Connections that wait for the next reader."""
+"""A pool of connections for readers."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from penstock.errors import Unavailable
 
 
 class Closable(Protocol):
-    """What a pool can hold."""
+    """A connection that a pool can hold."""
 
     def close(self) -> None: ...
 
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class Pool(Generic[C]):
-    """At most `size_max` connections, made when needed; the last one back is the first one out."""
+    """At most `size_max` connections, opened when needed; the last one returned is lent first."""
 
     def __init__(
         self,
@@ -42,27 +42,27 @@ class Pool(Generic[C]):
         """Lend a connection for the length of the block."""
         if not self._free.acquire(timeout=self._wait_seconds):
             raise Unavailable(
-                f"all {self._size_max} connections that read are taken, and none came back within "
-                f"{self._wait_seconds} seconds; try again when there is less to do"
+                f"all {self._size_max} connections for readers are in use, and none was returned "
+                f"within {self._wait_seconds} seconds; try again when there is less load"
             )
         try:
-            connection = self._take()
+            connection = self._acquire()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._release(connection)
         finally:
             self._free.release()
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent when it comes back."""
+        """Close idle connections now, and lent ones when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
-    def _take(self) -> C:
+    def _acquire(self) -> C:
         while True:
             with self._lock:
                 if self._closed:
@@ -74,7 +74,7 @@ class Pool(Generic[C]):
                 return connection
             connection.close()
 
-    def _give_back(self, connection: C) -> None:
+    def _release(self, connection: C) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(connection)

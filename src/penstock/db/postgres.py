@@ -18,14 +18,19 @@ from psycopg.types.string import TextLoader
 from penstock.clock import system_clock
 from penstock.config import mask_url
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
-from penstock.db.listening import PostgresListener
-from penstock.db.migrate import Table, apply_migrations, load_migrations, refuse_others, take_turn
-from penstock.db.pipeline import Order, Pipeline
+from penstock.db.fast.pipeline import Order, Pipeline
+from penstock.db.migrate import apply_migrations, load_migrations, refuse_others, take_turn
 from penstock.db.pool import Pool
-from penstock.db.reaching import TROUBLES_OF_WRITERS, connect, passing
+from penstock.db.postgres_connection import (
+    FAULTS_OF_WRITERS,
+    PostgresListener,
+    connect,
+    translated_faults,
+)
 from penstock.db.statements import (
     Statement,
     Statements,
+    check_selects,
     check_shape,
     expand,
     load_statements,
@@ -38,18 +43,18 @@ _READERS_MAX = 8
 _BIGINT = 20
 _FEW_ROWS = 2
 _BEGIN_READ = expand("begin read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "postgresql")
-# Each statement must see what was committed while the first one waited for its turn.
+# Each statement must see the writes committed while the first one waited for its turn.
 _BEGIN_WRITE = expand(
     "begin write", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", "postgresql"
 )
 _COMMIT = expand("commit", "COMMIT", "postgresql")
 _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
-# Texts as they are, each with its length before it.
+# An array of texts, in binary.
 _TEXTS = ListBinaryDumper(list, Transformer()).upgrade([""], PyFormat.BINARY)
 
 
 class PostgresTransaction:
-    """Statements on one connection, queued in its pipeline until a result is needed."""
+    """A transaction on one connection, whose statements are queued until a result is needed."""
 
     __slots__ = ("_apart", "_begin", "_pipeline", "_statements", "epoch")
 
@@ -69,7 +74,7 @@ class PostgresTransaction:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything was asked; a transaction in which nothing is costs nothing."""
+        """Whether a statement was sent; until then the transaction costs nothing."""
         return self._begin is None
 
     def _send(self, name: str, params: Mapping[str, Any]) -> None:
@@ -90,10 +95,11 @@ class PostgresTransaction:
 
     def fetch_one(self, statement: str, /, **params: object) -> Row | None:
         self._send(statement, params)
-        found = self._receive(1)[0]
-        return found[0] if found else None
+        rows = self._receive(1)[0]
+        return rows[0] if rows else None
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        check_selects(shape, self._statements[statement])
         self._send(statement, params)
         return list(starmap(shape, self._receive(1)[0]))
 
@@ -111,7 +117,7 @@ class PostgresTransaction:
 
 
 class PostgresSent:
-    """A write that PostgreSQL has, or is being sent."""
+    """A write that was sent to PostgreSQL."""
 
     __slots__ = ("_pipeline", "_turn", "epoch", "name")
 
@@ -123,7 +129,7 @@ class PostgresSent:
 
     def land(self) -> None:
         try:
-            with passing():
+            with translated_faults():
                 self._pipeline.land()
         except psycopg.errors.NotNullViolation as error:
             if error.diag.table_name == "writer":
@@ -161,7 +167,7 @@ def _order_of_rows(statement: Statement, rows: Sequence[msgspec.Struct]) -> Orde
 
 @lru_cache(maxsize=1024)
 def _for_few(statement: Statement, rows: int) -> Statement:
-    """The statement with a parameter for each value: for few rows JSON costs more than it saves."""
+    """Give the statement a parameter for each value: for few rows JSON costs more than it saves."""
     width = len(statement.columns)
     numbers = [f"${number}" for number in range(1, rows * width + 1)]
     values = ", ".join([statement.row_sql] * rows) % tuple(numbers)
@@ -174,11 +180,11 @@ def _for_few(statement: Statement, rows: int) -> Statement:
 
 
 def _text(value: Any) -> bytes | None:
-    """A value as PostgreSQL reads it; a flag is a number, because that is how columns keep it."""
+    """Encode a value as text; a flag becomes a number, because columns store numbers."""
     if value is None:
         return None
     if isinstance(value, str):
-        # libpq would cut the text there without a word.
+        # libpq would silently cut the text there.
         if "\x00" in value:
             raise psycopg.DataError("PostgreSQL cannot store text with a NUL character in it")
         return value.encode()
@@ -190,7 +196,7 @@ def _text(value: Any) -> bytes | None:
 
 
 def _column(values: Sequence[Any], kind: str) -> bytes:
-    """One column of many rows as an array."""
+    """Encode one column of many rows as an array."""
     if kind != "text":
         return _array(["NULL" if value is None else value for value in values], kind).encode()
     return bytes(_TEXTS.dump(list(values)) or b"")
@@ -202,7 +208,7 @@ def _formats(kinds: tuple[str, ...]) -> tuple[Format, ...]:
 
 
 def _array(values: Sequence[Any], kind: str) -> str:
-    """A list as PostgreSQL writes an array."""
+    """Encode a list as an array, as text."""
     if kind == "text":
         values = [
             "NULL" if v is None else '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -233,11 +239,11 @@ class PostgresDatabase:
         self._finders = Pool(
             self._connect_writer, Pipeline.is_usable, size_max=1, wait_seconds=wait_seconds
         )
-        with passing():
+        with translated_faults():
             self._writer = self._connect_writer()
             tx = PostgresTransaction(self._writer, self._statements, None, apart=True)
             try:
-                refuse_others(tx.rows(Table, "tables_of_others"), mask_url(url))
+                refuse_others(tx.fetch("tables_of_others"), mask_url(url))
             except BaseException:
                 self._writer.close()
                 raise
@@ -254,7 +260,7 @@ class PostgresDatabase:
         except psycopg.ProgrammingError as error:
             raise Invalid(
                 f"the database URL cannot be read: {str(error).strip()}; "
-                "write it like postgresql://user@host:5432/name"
+                "use postgresql://user@host:5432/name"
             ) from None
         connection.adapters.register_loader("uuid", TextLoader)
         psycopg.RawCursor(connection).execute(self._statements[configure].sql.encode(), values)
@@ -263,9 +269,9 @@ class PostgresDatabase:
     @contextmanager
     def read(self, *, by_key: bool = False) -> Iterator[PostgresTransaction]:
         readers = self._finders if by_key else self._readers
-        with passing(), readers.connection() as pipeline:
+        with translated_faults(), readers.connection() as pipeline:
             try:
-                # By key, each statement is a transaction of its own: that spares a round trip.
+                # By key, each statement is a transaction of its own: that saves a round trip.
                 begin = None if by_key else _BEGIN_READ
                 tx = PostgresTransaction(pipeline, self._statements, begin, apart=by_key)
                 yield tx
@@ -277,7 +283,7 @@ class PostgresDatabase:
 
     @contextmanager
     def write(self) -> Iterator[PostgresTransaction]:
-        with passing(TROUBLES_OF_WRITERS), self._turn:
+        with translated_faults(FAULTS_OF_WRITERS), self._turn:
             pipeline = self._live_writer()
             try:
                 tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
@@ -292,17 +298,17 @@ class PostgresDatabase:
         if isinstance(after, PostgresSent):
             epoch, behind = after.epoch, after.name
         else:
-            assert isinstance(after, int), "what it stands on was sent by another database"
+            assert isinstance(after, int), "`after` was sent by another database"
             epoch, behind = after, ""
         name = str(next(self._sent))
-        # All that can be wrong with the rows shows before the first of them is on its way.
-        found = self._statements
+        # Every fault of the rows is raised here, before the first of them is sent.
+        named = self._statements
         turn = {"epoch": epoch, "behind": behind, "name": name}
-        orders = [_order(found["next_epoch_after"], turn)]
-        orders += [_order_of_rows(found[statement], rows) for statement, rows in writes if rows]
+        orders = [_order(named["next_epoch_after"], turn)]
+        orders += [_order_of_rows(named[statement], rows) for statement, rows in writes if rows]
         is_first = self._turn.board(name, behind)
         try:
-            with passing():
+            with translated_faults():
                 pipeline = self._live_writer() if is_first else self._writer
                 pipeline.send_whole(orders)
         except BaseException:
@@ -320,7 +326,7 @@ class PostgresDatabase:
 
     @contextmanager
     def listen(self, channel: str) -> Iterator[PostgresListener]:
-        with passing():
+        with translated_faults():
             listener = PostgresListener(lambda: connect(self._url), channel)
         try:
             yield listener
@@ -328,7 +334,7 @@ class PostgresDatabase:
             listener.close()
 
     def migrate(self) -> list[str]:
-        with passing(TROUBLES_OF_WRITERS), connect(self._url) as connection:
+        with translated_faults(FAULTS_OF_WRITERS), connect(self._url) as connection:
             migrating = _Migrating(connection, self._statements)
             return apply_migrations(self._migrations, migrating.session, system_clock)
 
@@ -341,7 +347,7 @@ class PostgresDatabase:
 
 
 class _Migrating:
-    """A connection outside pipeline mode, which alone can run a script of many statements."""
+    """A connection outside pipeline mode: only such a connection can run scripts."""
 
     def __init__(self, connection: psycopg.Connection[Row], statements: Statements) -> None:
         self._cursor = psycopg.RawCursor(connection)
@@ -355,8 +361,8 @@ class _Migrating:
             yield self
 
     def execute(self, statement: str, /, **params: object) -> None:
-        found = self._statements[statement]
-        self._cursor.execute(found.sql.encode(), [params[param] for param in found.params])
+        named = self._statements[statement]
+        self._cursor.execute(named.sql.encode(), [params[param] for param in named.params])
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
         self.execute(statement, **params)

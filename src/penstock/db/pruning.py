@@ -1,4 +1,4 @@
-"""Forgetting what is old, a little at a time, while servers go on."""
+"""Deletion of old rows in small writes, while servers run."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from penstock.clock import Clock, Micros
 from penstock.db.database import Database, Transaction
 from penstock.errors import Invalid
 
-# So many rows share a write: large enough to be quick, small enough to let others have their turn.
+# Rows per write: large enough to be quick, small enough that other writers get their turn.
 BATCH_ROWS = 500
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -16,23 +16,25 @@ Pause = Callable[[float], None]
 
 
 def cutoff(clock: Clock, older_than: Micros) -> Micros:
-    """Before when something is old."""
+    """Return the time before which something is old."""
     if older_than <= 0:
-        raise Invalid("only what is older than some time can be pruned; give 90d, for example")
+        raise Invalid("the age must be more than zero; use 90d, for example")
     return clock() - older_than
 
 
 @contextmanager
-def turn(database: Database, pause: Pause) -> Iterator[Transaction]:
-    """One write, and then as long a pause, in which other writers get their turn."""
+def paced_write(database: Database, pause: Pause) -> Iterator[Transaction]:
+    """Write once, then pause as long as the write took, so that other writers get their turn."""
     started = time.monotonic()
     with database.write() as tx:
         yield tx
     pause(time.monotonic() - started)
 
 
-def ended(database: Database, statement: str, before: Micros, most: int) -> Iterator[list[str]]:
-    """The ids of operations that ended before a time, by pages; each page may be deleted."""
+def pages_of_ended(
+    database: Database, statement: str, before: Micros, most: int
+) -> Iterator[list[str]]:
+    """Yield the ids of operations that ended before a time, in pages that may be deleted."""
     at, last = 0, _FIRST_ID
     while True:
         with database.read() as tx:

@@ -1,5 +1,6 @@
 """The database in one file: the standard library's sqlite3 in WAL mode."""
 
+import os
 import sqlite3
 import threading
 import time
@@ -14,10 +15,9 @@ from typing import Any
 import msgspec
 
 from penstock.clock import system_clock
-from penstock.db.at_once import AtOnce, Packed, pack
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
+from penstock.db.fast.one_statement import OneStatementWriter, Packed, pack
 from penstock.db.migrate import (
-    Table,
     apply_migrations,
     load_migrations,
     refuse_others,
@@ -25,10 +25,17 @@ from penstock.db.migrate import (
     take_turn,
 )
 from penstock.db.pool import Pool
-from penstock.db.sqlite_files import SqliteFiles
-from penstock.db.statements import Statement, Statements, check_shape, load_statements, row_picker
+from penstock.db.statements import (
+    Statement,
+    Statements,
+    check_selects,
+    check_shape,
+    load_statements,
+    row_picker,
+)
 from penstock.db.turn import Turn
-from penstock.errors import Invalid, Unavailable
+from penstock.errors import Away, Invalid, Unavailable
+from penstock.private_files import create_private_file, make_private, make_private_folder
 
 _READERS_MAX = 8
 _SETTINGS = (
@@ -37,15 +44,33 @@ _SETTINGS = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA journal_size_limit = 67108864",
 )
-# Pages that every batch changes are copied back once in 64 MB of log, not once in 4. Each commit
-# looks through the whole cache.
+# Copy pages that every batch changes back once in 64 MB of log, not once in 4 MB. The cache is
+# small because each commit scans the whole of it.
 _WRITER_SETTINGS = ("PRAGMA cache_size = -16384", "PRAGMA wal_autocheckpoint = 16384")
 _LISTEN_SECONDS = 0.05
-_PARAMETERS_MAX = 32_766 // 2  # of one statement, as SQLite is built everywhere
+_PARAMETERS_MAX = 32_766 // 2  # half of the limit: batches are rounded up to a power of two
+_Identity = tuple[int, int]
+_ENDINGS = ("", "-wal", "-shm")
+_FAULTS = {
+    sqlite3.SQLITE_BUSY: "is locked by another program; try again",
+    sqlite3.SQLITE_LOCKED: "is locked by another program; try again",
+    sqlite3.SQLITE_FULL: "has no space left on its disk; free some, then try again",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder exists and may be written",
+    sqlite3.SQLITE_IOERR: "could not be read or written because of a disk error; check the disk "
+    "and the system's log, then try again",
+    sqlite3.SQLITE_CORRUPT: "is damaged; stop every penstock process, and restore a backup as in "
+    "docs/operations.md",
+    sqlite3.SQLITE_NOTADB: "is not a database of SQLite any more; stop every penstock process, and "
+    "restore a backup as in docs/operations.md",
+}
+_FAULTS_OF_WRITERS = {
+    sqlite3.SQLITE_READONLY: "cannot be written to: its file, folder or disk is read-only, or "
+    "owned by another user; correct that, then try again",
+}
 
 
 class SqliteTransaction:
-    """Statements on one connection, each done when its call returns."""
+    """A transaction on one connection; each statement is done when its call returns."""
 
     __slots__ = ("_connection", "_statements", "epoch")
 
@@ -68,10 +93,11 @@ class SqliteTransaction:
         return self._run(statement, params).fetchall()
 
     def fetch_one(self, statement: str, /, **params: object) -> Row | None:
-        found = self._run(statement, params).fetchall()
-        return found[0] if found else None
+        rows = self._run(statement, params).fetchall()
+        return rows[0] if rows else None
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        check_selects(shape, self._statements[statement])
         return list(starmap(shape, self._run(statement, params)))
 
     def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
@@ -83,55 +109,55 @@ class SqliteTransaction:
     def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
         if not rows:
             return
-        found = self._statements[statement]
-        check_shape(type(rows[0]), found)
-        pick, room = row_picker(found), _PARAMETERS_MAX // len(found.columns)
-        for first in range(0, len(rows), room):
-            part = rows[first : first + room]
-            count, sql = _sql_for(found, len(part))
+        named = self._statements[statement]
+        check_shape(type(rows[0]), named)
+        pick, rows_max = row_picker(named), _PARAMETERS_MAX // len(named.columns)
+        for first in range(0, len(rows), rows_max):
+            part = rows[first : first + rows_max]
+            count, sql = _sql_for(named, len(part))
             values = list(chain.from_iterable(map(pick, part)))
-            values += [None] * (count * len(found.columns) - len(values))
+            values += [None] * (count * len(named.columns) - len(values))
             self._connection.execute(sql, values)
 
     def script(self, text: str) -> None:
-        # executescript would commit first, and a migration must stay in one transaction.
+        # executescript would commit first, but a migration is one transaction.
         for sql in split_script(text):
             self._connection.execute(sql)
 
 
 class SqliteSent:
-    """A write that is made when somebody waits for it."""
+    """A write that is made in `land`."""
 
     def __init__(
-        self, make: Callable[[int, Packed], None], packed: Packed, after: int | Sent
+        self, write: Callable[[int, Packed], None], packed: Packed, after: int | Sent
     ) -> None:
-        self._make = make
+        self._write = write
         self._packed = packed
         self._behind = after if isinstance(after, SqliteSent) else None
         self._has_landed = False
         self.epoch = (after if isinstance(after, int) else after.epoch) + 1
 
     def land(self) -> None:
-        behind, self._behind = self._behind, None  # or each would hold all before it
+        behind, self._behind = self._behind, None  # or each write would keep all before it
         if behind is not None and not behind._has_landed:
             raise Overtaken
-        self._make(self.epoch, self._packed)
+        self._write(self.epoch, self._packed)
         self._has_landed = True
 
 
 @lru_cache(maxsize=4096)
 def _sql_for(statement: Statement, rows: int) -> tuple[int, str]:
-    """SQL that writes many rows at once, and how many it has room for; places left are NULL.
+    """Return SQL for at least this many rows, and its number of rows; unused rows are NULL.
 
-    One statement leaves the interpreter to other threads while it runs; one for each row would
-    ask for it back after every row. Sizes are few, so that all stay prepared.
+    One statement for many rows releases the interpreter once; a statement for each row would take
+    it back after every row. Powers of two give few statements, and all of them stay prepared.
     """
     count = 1 << (rows - 1).bit_length()
     return count, statement.sql.replace(statement.row_sql, ", ".join([statement.row_sql] * count))
 
 
 class SqliteDatabase:
-    """One connection that writes, and as many that read as there are readers at once."""
+    """One connection that writes, and one for each reader at a time."""
 
     dialect = "sqlite"
 
@@ -147,10 +173,10 @@ class SqliteDatabase:
             self._files.create()
         except OSError as error:
             raise Unavailable(f"the database {path} cannot be opened: {error}") from error
-        with self._files.troubles(writing=True):
+        with self._files.translated_faults(writing=True):
             self._writer = self._open_writer()
         writing = SqliteTransaction(self._writer, self._statements)
-        self._at_once = AtOnce(self._statements, self._writer.execute, writing.write)
+        self._sent = OneStatementWriter(self._statements, self._writer.execute, writing.write)
         self._readers = Pool(
             self._connect_reader,
             lambda _: True,
@@ -162,19 +188,19 @@ class SqliteDatabase:
         try:
             connection = self._connect(str(self._path.absolute()), *_WRITER_SETTINGS)
             tx = SqliteTransaction(connection, self._statements)
-            # Also switching to write-ahead logging changes the file.
-            refuse_others(tx.rows(Table, "tables_of_others"), str(self._path))
+            # First: the switch to write-ahead logging changes the file.
+            refuse_others(tx.fetch("tables_of_others"), str(self._path))
             self._files.make_private()
             _use_wal(connection, self._wait_seconds)
-            # From its first reading on a connection keeps the log, and whoever closes leaves it.
+            # After its first read a connection keeps the log open, so others do not delete it.
             tx.fetch("tables_of_others")
             self._files.remember()
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
                 raise
             raise Invalid(
-                f"{self._path} is a file, but not a database of SQLite; name another, or one "
-                "that is not there yet"
+                f"{self._path} is a file, but not a database of SQLite; name another file, or one "
+                "that does not exist yet"
             ) from error
         return connection
 
@@ -193,11 +219,11 @@ class SqliteDatabase:
 
     def _connect_reader(self) -> sqlite3.Connection:
         self._files.check()
-        # Readers share the file's pages through the system's cache, so their own is small.
+        # Readers share the cache of the operating system, so their own is small.
         settings = ("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
         connection = self._connect(f"{self._path.absolute().as_uri()}?mode=rw", *settings)
         try:
-            self._files.check()  # it may have been taken away meanwhile
+            self._files.check()  # the file may have been removed meanwhile
         except Unavailable:
             connection.close()
             raise
@@ -205,7 +231,7 @@ class SqliteDatabase:
 
     @contextmanager
     def read(self, *, by_key: bool = False) -> Iterator[SqliteTransaction]:
-        with self._files.troubles(), self._readers.connection() as connection:
+        with self._files.translated_faults(), self._readers.connection() as connection:
             self._files.check()
             connection.execute("BEGIN")
             try:
@@ -220,16 +246,16 @@ class SqliteDatabase:
             yield tx
 
     def send(self, writes: Sequence[Write], *, after: int | Sent) -> "SqliteSent":
-        return SqliteSent(self._make, pack(self._statements, writes), after)
+        return SqliteSent(self._write_sent, pack(self._statements, writes), after)
 
-    def _make(self, epoch: int, packed: Packed) -> None:
-        with self._alone():
-            self._at_once.make(epoch, packed)
+    def _write_sent(self, epoch: int, packed: Packed) -> None:
+        with self._exclusive():
+            self._sent.write(epoch, packed)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Have the connection that writes; what was written into lost files was not written."""
-        with self._files.troubles(writing=True), self._turn:
+    def _exclusive(self) -> Iterator[None]:
+        """Take the connection that writes; fail if its files are gone before or after the write."""
+        with self._files.translated_faults(writing=True), self._turn:
             if self._closed:
                 raise Unavailable(f"the database {self._path} was closed; open it again")
             self._files.check()
@@ -238,7 +264,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _writing(self) -> Iterator[SqliteTransaction]:
-        with self._alone():
+        with self._exclusive():
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield SqliteTransaction(self._writer, self._statements)
@@ -249,16 +275,16 @@ class SqliteDatabase:
 
     @contextmanager
     def listen(self, channel: str) -> Iterator["SqliteListener"]:
-        with self._files.troubles():
+        with self._files.translated_faults():
             connection = self._connect_reader()
         try:
-            yield SqliteListener(connection, self._files.troubles)
+            yield SqliteListener(connection, self._files.translated_faults)
         finally:
             connection.close()
 
     def migrate(self) -> list[str]:
         done = apply_migrations(self._migrations, self._writing, system_clock)
-        # Migrations write statistics, which a connection reads when it is opened, or when told.
+        # Migrations write statistics. A connection reads them when it opens, or on this command.
         with self._writing() as tx:
             tx.script("ANALYZE sqlite_schema")
         return done
@@ -271,15 +297,15 @@ class SqliteDatabase:
 
 
 class SqliteListener:
-    """Looks at the file's version every few milliseconds: whoever commits changes it."""
+    """A listener that polls the version of the file, which every commit changes."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
-        passing: Callable[[], AbstractContextManager[None]],
+        translated_faults: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._connection = connection
-        self._passing = passing
+        self._translated_faults = translated_faults
         self._woken = threading.Event()
         self._seen = self._version()
 
@@ -299,16 +325,78 @@ class SqliteListener:
         self._woken.set()
 
     def _version(self) -> int:
-        with self._passing():
+        with self._translated_faults():
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
 
-def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:
-    """Switch the file to write-ahead logging, which stays with the file.
+class SqliteFiles:
+    """The files of a database: the named one, its log and its shared memory.
 
-    Two programs that switch a new file at once collide, and SQLite reports that without
-    waiting for busy_timeout.
+    An open file that is removed, replaced or unmounted takes writes as before, and loses them all
+    when it is closed. So a writer checks the files before it writes, and again before it answers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._names = [f"{path.absolute()}{ending}" for ending in _ENDINGS]
+        self._opened: list[_Identity] = []
+
+    def create(self) -> None:
+        """Create the file and its folder if they are missing, readable by their owner alone."""
+        path = Path(self._names[0])
+        make_private_folder(path.parent)
+        create_private_file(path)
+
+    def make_private(self) -> None:
+        """Let only the owner read the files; call it when they are known to be ours."""
+        for name in self._names:
+            make_private(Path(name))
+
+    def remember(self) -> None:
+        """Record the files that were opened; call it while a connection keeps all three."""
+        self._opened = [_identity(name) for name in self._names]
+
+    def check(self) -> None:
+        """Raise Away unless the names lead to the files that were opened."""
+        for name, opened in zip(self._names, self._opened, strict=True):
+            try:
+                identity = _identity(name)
+            except OSError as error:
+                raise self._gone(name, error.strerror or str(error)) from None
+            if identity != opened:
+                raise self._gone(name, "another file is in its place")
+
+    def _gone(self, name: str, reason: str) -> Away:
+        return Away(
+            f"the file {name} of the database was removed ({reason}), and nothing is read or "
+            "written: put back the former file, or mount its disk; to go on with the file that is "
+            "there now, stop every penstock process and start again"
+        )
+
+    @contextmanager
+    def translated_faults(self, *, writing: bool = False) -> Iterator[None]:
+        """Turn a fault of the files, not of a statement, into Unavailable."""
+        reasons = _FAULTS | _FAULTS_OF_WRITERS if writing else _FAULTS
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            # The lowest byte of an extended code is the plain code; errors of sqlite3 have none.
+            reason = reasons.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+            if reason is None:
+                raise
+            raise Unavailable(f"the database {self._names[0]} {reason} ({error})") from error
+
+
+def _identity(name: str) -> _Identity:
+    status = os.stat(name)
+    return status.st_dev, status.st_ino
+
+
+def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:
+    """Switch the file to write-ahead logging for good.
+
+    Two programs that switch a new file at the same time collide, and SQLite reports that at once
+    in spite of busy_timeout.
     """
     deadline = time.monotonic() + wait_seconds
     while True:

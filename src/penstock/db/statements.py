@@ -1,34 +1,43 @@
-"""Named SQL statements, read once and expanded for one dialect when they are first used.
+"""Named SQL statements, read once, and expanded for one dialect at their first use.
 
-A file is a row of statements, each with its name and at least one sentence:
+A file is a list of statements, each with its name and at least one sentence:
 
     -- name: datasets_by_ids
-    -- The datasets that have these ids.
-    SELECT d.id, d.name FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
+    -- Find the datasets with these ids.
+    SELECT {columns datasets d} FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 
-`:name` is a parameter. `{each ids uuid AS k}` is a list parameter as a table with the column
-`value`; `w.lot {in lots text}` says that a column is one of a list, and is how to look up by the
-last column of a key. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as
-it stands, a table in UPDATE … FROM or IN when it stands in parentheses; its first column is never
-NULL. Kinds are uuid, text, bigint, boolean (kept as 0 or 1) and, for a column of rows, long: text
-of some length, which PostgreSQL takes faster as it is than out of JSON. SQLite reads the words
-UUID and BIGINT as TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL
-needs the cast there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG must be cast
-as well: PostgreSQL's are decimals.
+Parameters and markers:
+
+- `:name` is a parameter.
+- `{each ids uuid AS k}` is a list parameter as a table with the column `value`.
+- `w.lot {in lots text}` compares a column with a list. Use it for the last column of a key.
+- `{rows id uuid, name text}` is a batch of rows: the source of an INSERT, or in parentheses a table
+  in UPDATE … FROM or IN. Its first column is never NULL.
+- `{columns …}`, `{insert …}`, `{upsert …}` and `{rows TABLE}` spell out the columns of a table: see
+  `penstock.db.tables`.
+
+Kinds are uuid, text, bigint, boolean (stored as 0 or 1) and, for a column of rows, long: long text,
+which PostgreSQL reads faster from an array than from JSON.
+
+SQLite reads the types UUID and BIGINT as TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` works on
+both databases. PostgreSQL needs that cast: a bare `:id IS NULL` has no type. Cast every SUM and AVG
+too: PostgreSQL returns decimals.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources.abc import Traversable
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from penstock.db.folders import SqlFile, sql_files
+from penstock.db.tables import TableColumns, load_tables, selected_columns, spell_columns
 
 TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "[^"]*"            # literals and quoted names stay
@@ -46,22 +55,25 @@ _ROWS = re.compile(r"rows (?P<columns>[a-z_]\w* [a-z]+(?:\s*,\s*[a-z_]\w* [a-z]+
 _KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "long": "text"}
 SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
 NECESSITY = "Differs by necessity:"
-_NO_PADDING = "WHERE column1 IS NOT NULL"  # SQLite's statements may have room for more rows
+_NO_PADDING = "WHERE column1 IS NOT NULL"  # VALUES may have more rows than the batch, all NULL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """One statement, ready for its dialect.
+    """A statement in the words of its dialect.
 
-    `params` stand in the order of PostgreSQL's $1, $2, …; `lists` are those of them that are
-    lists, each with its kind; `columns` are those of a `{rows …}` marker. `row_sql` is one row of
-    them as VALUES has it, and `rows_sql` the part of the SQL that all rows come from. Where there
-    are `column_kinds` each column is a parameter, a list of that kind; else all rows are one JSON.
+    `params` are in the order of PostgreSQL's $1, $2, …; `lists` has the kinds of those that are
+    lists. `selects` are the columns of a `SELECT {columns …}`.
+
+    `columns` are the columns of a `{rows …}` marker, `row_sql` is one row of its VALUES, and
+    `rows_sql` the part of the SQL that all rows come from. With `column_kinds` each column is a
+    parameter, a list of that kind; without, all rows are one JSON parameter.
     """
 
     name: str
     sql: str
     params: tuple[str, ...]
+    selects: tuple[str, ...]
     lists: Mapping[str, str]
     columns: tuple[str, ...]
     row_sql: str
@@ -70,22 +82,28 @@ class Statement:
     needs: frozenset[str] = field(repr=False)
 
     def missing(self, params: Mapping[str, object]) -> TypeError:
-        """What to raise when the call left a parameter out."""
+        """Build the error for a call without one of the parameters."""
         absent = ", ".join(sorted(self.needs - params.keys()))
         return TypeError(f"statement {self.name} was called without its parameter {absent}")
 
 
 class Statements(Mapping[str, Statement]):
-    """Statements by name, each expanded when it is first asked for: a process uses few of them."""
+    """Statements by name, each expanded at its first use: a process uses few of them."""
 
-    def __init__(self, dialect: str, texts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        dialect: str,
+        texts: Mapping[str, str],
+        folders: Sequence[Traversable],
+    ) -> None:
         self._dialect = dialect
         self._texts = texts
+        self._folders = folders
         self._expanded: dict[str, Statement] = {}
 
     def __getitem__(self, name: str) -> Statement:
-        found = self._expanded.get(name)
-        return self._expand(name) if found is None else found
+        statement = self._expanded.get(name)
+        return self._expand(name) if statement is None else statement
 
     def __contains__(self, name: object) -> bool:
         return name in self._texts
@@ -96,19 +114,25 @@ class Statements(Mapping[str, Statement]):
     def __len__(self) -> int:
         return len(self._texts)
 
+    @cached_property
+    def _tables(self) -> Mapping[str, TableColumns]:
+        return load_tables(self._folders)
+
     def _expand(self, name: str) -> Statement:
         text = self._texts.get(name)
         if text is None:
             raise LookupError(
-                f"there is no statement {name!r} for this database; write it in a capability's "
+                f"there is no statement {name!r} for this database; write it in a room's "
                 "statements/*.sql under '-- name: …'"
             )
-        found = self._expanded[name] = expand(name, text, self._dialect)
-        return found
+        statement = expand(name, text, self._dialect, self._tables)
+        self._expanded[name] = statement
+        return statement
 
 
 def load_statements(dialect: str, folders: Iterable[Traversable]) -> Statements:
-    """Read every statement; one for this dialect takes the place of the one for both."""
+    """Read every statement; one for this dialect replaces the portable one of the same name."""
+    folders = list(folders)
     texts: dict[str, str] = {}
     origins: dict[str, SqlFile] = {}
     for file in sql_files(folders, "statements"):
@@ -118,35 +142,41 @@ def load_statements(dialect: str, folders: Iterable[Traversable]) -> Statements:
                 raise ValueError(f"{name} is written twice, in {other.name} and in {file.name}")
             origins[name] = file
             texts[name] = text
-    return Statements(dialect, texts)
+    return Statements(dialect, texts, folders)
 
 
 @cache
 def _statements(file: SqlFile, dialect: str) -> tuple[tuple[str, str], ...]:
-    """The names and texts of a file's statements that are for this dialect."""
+    """Return the names and texts of a file's statements for this dialect."""
     parsed = list(parse(file))
     for name, comment, _ in parsed:
         if file.dialect and not comment.startswith(NECESSITY):
-            raise ValueError(f"{file.name}: {name} must say why it begins '{NECESSITY}'")
+            raise ValueError(
+                f"{file.name}: {name} is for one dialect; begin its comment with "
+                f"'{NECESSITY}' and the reason"
+            )
     if file.dialect not in ("", dialect):
         return ()
     return tuple((name, sql) for name, _, sql in parsed)
 
 
 def parse(file: SqlFile) -> Iterator[tuple[str, str, str]]:
-    """The name, comment and SQL of each statement in a file."""
+    """Yield the name, comment and SQL of each statement in a file."""
     head, *parts = _NAME.split(file.text)
     if TOKEN.sub(_drop_comment, head).strip():
         raise ValueError(f"{file.name}: there is SQL before the first '-- name:'")
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            raise ValueError(f"{file.name}: {name!r} is not a statement's name")
+            raise ValueError(f"{file.name}: {name!r} is not the name of a statement")
         lines = body.strip().splitlines()
         count = next((i for i, line in enumerate(lines) if not line.startswith("--")), len(lines))
         comment = " ".join(line.removeprefix("--").strip() for line in lines[:count]).strip()
         if not comment:
-            raise ValueError(f"{file.name}: {name} needs a sentence that says what it does")
-        sql = TOKEN.sub(_drop_comment, "\n".join(lines[count:])).strip().removesuffix(";").rstrip()
+            raise ValueError(f"{file.name}: {name} needs a comment that describes it")
+        sql = "\n".join(lines[count:])
+        if "--" in sql or "/*" in sql:
+            sql = TOKEN.sub(_drop_comment, sql)
+        sql = sql.strip().removesuffix(";").rstrip()
         if not sql:
             raise ValueError(f"{file.name}: {name} has no SQL")
         yield name, comment, sql
@@ -156,16 +186,19 @@ def _drop_comment(match: re.Match[str]) -> str:
     return "" if match["comment"] else match[0]
 
 
-def expand(name: str, sql: str, dialect: str) -> Statement:
-    """Write parameters and markers the way the dialect wants them."""
+def expand(
+    name: str, sql: str, dialect: str, tables: Mapping[str, TableColumns] = MappingProxyType({})
+) -> Statement:
+    """Translate parameters and markers into the dialect."""
     expansion = _PostgresExpansion(name) if dialect == "postgresql" else _SqliteExpansion(name)
-    text = TOKEN.sub(expansion.replace, sql)
+    text = TOKEN.sub(expansion.replace, spell_columns(name, sql, tables))
     if expansion.columns and expansion.params not in ([], ["rows"], expansion.columns):
         raise ValueError(f"{name}: a statement with {{rows …}} takes no other parameter")
     return Statement(
         name=name,
         sql=text,
         params=tuple(expansion.params),
+        selects=selected_columns(sql, tables),
         lists=expansion.lists,
         columns=tuple(expansion.columns),
         row_sql=expansion.row_sql,
@@ -176,7 +209,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
 
 
 class _Expansion(ABC):
-    """What has been met so far in one statement, and how a dialect writes it."""
+    """The expansion of one statement, and the parameters that it has met so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -200,31 +233,29 @@ class _Expansion(ABC):
 
     def replace(self, match: re.Match[str]) -> str:
         if param := match["param"]:
-            return self._met(param)
+            return self._number(param)
         if (marker := match["marker"]) is None:
             return match[0]
         opening = match["open"] or ""
         if each := _EACH.fullmatch(marker.strip()):
             kind = self.lists[each["param"]] = self._kind(each["kind"])
-            self._met(each["param"])
+            self._number(each["param"])
             return opening + self.each(each["param"], kind, each["alias"])
         if among := _IN.fullmatch(marker.strip()):
             kind = self.lists[among["param"]] = self._kind(among["kind"])
-            self._met(among["param"])
+            self._number(among["param"])
             return opening + self.among(among["param"], kind)
         if rows := _ROWS.fullmatch(marker.strip()):
             if self.columns:
-                raise ValueError(f"{self.name}: only one {{rows …}} can stand in a statement")
+                raise ValueError(f"{self.name}: a statement can have only one {{rows …}}")
             pairs = [pair.split() for pair in rows["columns"].split(",")]
             self.columns = [column for column, _ in pairs]
             kinds = {column: self._kind(kind) for column, kind in pairs}
             by_column = any(kind == "long" for _, kind in pairs)
             return opening + self.rows(kinds, by_column)
-        raise ValueError(
-            f"{self.name}: {{{marker}}} is none of {{each …}}, {{in …}} and {{rows …}}"
-        )
+        raise ValueError(f"{self.name}: {{{marker}}} is not a marker; see penstock.db.statements")
 
-    def _met(self, param: str) -> str:
+    def _number(self, param: str) -> str:
         if param not in self.params:
             self.params.append(param)
         return self.param(param)
@@ -275,16 +306,16 @@ class _PostgresExpansion(_Expansion):
         self.row_sql = f"({', '.join(f'%s::{kind}' for kind in kinds.values())})"
         if by_column:
             self.column_kinds = list(kinds.values())
-            lists = ", ".join(f"{self._met(column)}::{kind}[]" for column, kind in kinds.items())
+            lists = ", ".join(f"{self._number(column)}::{kind}[]" for column, kind in kinds.items())
             self.rows_sql = f"unnest({lists}) AS r({', '.join(kinds)})"
         else:
             types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
-            self.rows_sql = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
+            self.rows_sql = f"json_to_recordset({self._number('rows')}::json) AS r({types})"
         return " ".join(("SELECT", columns, "FROM", self.rows_sql))
 
 
 def from_json(statement: Statement, text: str) -> str:
-    """A statement of SQLite with its rows out of a JSON of that name: a list of lists."""
+    """Make a statement of SQLite read its rows from JSON, a list of lists, of this name."""
     values = (
         f"json_extract(value, '$[{number}]') AS column{number + 1}"
         for number in range(len(statement.columns))
@@ -295,7 +326,7 @@ def from_json(statement: Statement, text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def row_picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]]:
-    """What takes a statement's columns out of a row."""
+    """Return the function that takes a statement's columns out of a row."""
     if len(statement.columns) == 1:
         one = attrgetter(statement.columns[0])
         return lambda row: (one(row),)
@@ -304,7 +335,7 @@ def row_picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]
 
 @lru_cache(maxsize=1024)
 def check_shape(shape: type[msgspec.Struct], statement: Statement) -> None:
-    """Refuse rows that lack a column of the statement, or hide it in their JSON."""
+    """Refuse rows that lack a column of the statement, or leave it out of their JSON."""
     if not statement.columns:
         raise TypeError(f"statement {statement.name} has no {{rows …}}; use execute for it")
     config = shape.__struct_config__
@@ -314,4 +345,14 @@ def check_shape(shape: type[msgspec.Struct], statement: Statement) -> None:
     if absent := set(statement.columns) - set(shape.__struct_fields__):
         raise TypeError(
             f"{shape.__name__} lacks {', '.join(sorted(absent))}, which {statement.name} writes"
+        )
+
+
+@lru_cache(maxsize=1024)
+def check_selects(shape: type[msgspec.Struct], statement: Statement) -> None:
+    """Refuse to read the columns of a table into a shape with other fields, or another order."""
+    if shape.__struct_fields__[: len(statement.selects)] != statement.selects:
+        raise TypeError(
+            f"the fields of {shape.__name__} must be the columns that {statement.name} selects, in "
+            f"this order: {', '.join(statement.selects)}"
         )

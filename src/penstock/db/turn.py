@@ -1,4 +1,4 @@
-"""The writer's turn within one process."""
+"""The turn to write within one process."""
 
 import threading
 from collections import deque
@@ -6,20 +6,20 @@ from collections.abc import Callable
 
 
 class Turn:
-    """Who may use the connection that writes: one block, or writes that are sent in a row.
+    """The right to use the connection that writes: for one block, or for a row of sent writes.
 
-    A block asks with `with`, and is refused, instead of waiting for ever, when its own thread has
-    the turn. Writes that are sent keep it together until the last of them has landed; in such a row
-    each stands on the one before it, so one caller has it, who lands them in order. Whoever waits
-    is let in before those who come later, also before the next write of a row.
+    A block takes the turn with `with`. A thread that has the turn already gets an error instead of
+    a deadlock. Sent writes share the turn until the last of them has landed. Each depends on the
+    write before it, so one caller sends them and lands them in order. Waiting threads get the turn
+    in the order in which they came, also ahead of the next write of a row.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[object] = deque()
-        self._owner = 0  # the thread of the block that has it
-        self._sent = 0  # writes that have it
-        self._last = ""  # the name of the one sent last
+        self._owner = 0  # the thread whose block has the turn
+        self._sent = 0  # how many sent writes share the turn
+        self._last = ""  # the name of the last of them
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -35,7 +35,7 @@ class Turn:
             self._changed.notify_all()
 
     def board(self, name: str, behind: str) -> bool:
-        """Take the turn for a write that stands on another; whether it is the first of a row."""
+        """Take the turn for a write that depends on another; return whether it starts a row."""
         with self._changed:
             self._wait(lambda: not self._owner and (not self._sent or self._last == behind))
             self._sent += 1
@@ -43,21 +43,21 @@ class Turn:
             return self._sent == 1
 
     def leave(self) -> None:
-        """A write that was sent has landed, or could not be sent."""
+        """Give the turn back for a sent write that has landed, or could not be sent."""
         with self._changed:
             self._sent -= 1
             self._changed.notify_all()
 
     @property
     def waiting(self) -> int:
-        """How many wait for it."""
+        """How many threads wait for the turn."""
         return len(self._waiting)
 
     def _wait(self, is_free: Callable[[], bool]) -> None:
-        place = object()
-        self._waiting.append(place)
+        ticket = object()
+        self._waiting.append(ticket)
         try:
-            self._changed.wait_for(lambda: self._waiting[0] is place and is_free())
+            self._changed.wait_for(lambda: self._waiting[0] is ticket and is_free())
         finally:
-            self._waiting.remove(place)
+            self._waiting.remove(ticket)
             self._changed.notify_all()

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from penstock.access import audit
-from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
@@ -224,17 +223,6 @@ def stored_secrets(tx: Transaction) -> dict[str, str]:
         for each in all_collections(tx)
         if each.callback_secret is not None
     }
-
-
-def seal_secrets(tx: Transaction, secrets: Secrets) -> None:
-    """Encrypt the secrets of collections that are stored in plain text."""
-    for each in all_collections(tx):
-        if each.callback_secret is not None and not is_sealed(each.callback_secret):
-            sealed = msgspec.structs.replace(
-                each, callback_secret=secrets.seal(each.callback_secret)
-            )
-            profile = msgspec.json.encode(sealed).decode()
-            tx.execute("change_collection", name=each.name, profile=profile)
 
 
 def _find(tx: Transaction, name: str) -> Collection | None:

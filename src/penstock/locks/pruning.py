@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from penstock.clock import Clock, Micros
 from penstock.db import Database, Transaction
-from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write
 
 
 def prune_log(
@@ -35,7 +35,7 @@ def prune_log(
         gone = [number for number, _, run, is_needed in old if run not in known and not is_needed]
         total += len(gone)
         if gone and not dry_run:
-            with turn(database, pause) as tx:
+            with paced_write(database, pause) as tx:
                 tx.execute("forget_lot_log", ids=gone)
         if len(old) < BATCH_ROWS:
             return total

@@ -9,7 +9,7 @@ from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import SECOND, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
-from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, ended, turn
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write, pages_of_ended
 from penstock.errors import Busy, Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.rows import WorkRow
 from penstock.replay import rules
@@ -43,7 +43,7 @@ def prune_replays(
     """
     before = cutoff(clock, older_than)
     total = 0
-    for found in ended(database, "ended_replays", before, BATCH_ROWS):
+    for found in pages_of_ended(database, "ended_replays", before, BATCH_ROWS):
         total += len(found)
         for replay_id in () if dry_run else found:
             while _forget_some(database, replay_id, pause):
@@ -57,7 +57,7 @@ def _forget_some(database: Database, replay_id: str, pause: Pause) -> bool:
     with database.read() as tx:
         rows = tx.fetch("some_replay_steps", **which, most=BATCH_ROWS)
     numbers = [number for (number,) in rows]
-    with turn(database, pause) as tx:
+    with paced_write(database, pause) as tx:
         tx.execute("forget_replay_edges", **which, numbers=numbers)
         tx.execute("forget_replay_steps", **which, numbers=numbers)
         if len(numbers) < BATCH_ROWS:

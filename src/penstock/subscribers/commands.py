@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.access import audit
-from penstock.access.secrets import Secrets, is_sealed
+from penstock.access.secrets import is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
@@ -326,16 +326,6 @@ def stored_secrets(tx: Transaction) -> dict[str, str]:
         for row in listed(tx)
         if row.secret is not None
     }
-
-
-def seal_secrets(tx: Transaction, secrets: Secrets) -> None:
-    """Encrypt the secrets of subscribers that are stored in plain text."""
-    sealed = [
-        replace(row, secret=secrets.seal(row.secret))
-        for row in listed(tx)
-        if row.secret is not None and not is_sealed(row.secret)
-    ]
-    tx.write("put_subscribers", sealed)
 
 
 def check_secret(secret: str) -> str:

@@ -4,7 +4,7 @@ import time
 
 from penstock.clock import Clock, Micros
 from penstock.db import Database
-from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write
 from penstock.lots.outbox import Outbox
 from penstock.subscribers.commands import listed, outbox_of
 
@@ -48,7 +48,7 @@ def _prune(
         old = _old(page, before, bound)
         total += len(old)
         if old and not dry_run:
-            with turn(database, pause) as tx:
+            with paced_write(database, pause) as tx:
                 # A subscriber may have been set back since, to hear them again.
                 cursors = [row.cursor for row in listed(tx) if outbox_of(row.kind) == outbox]
                 if min(cursors, default=old[-1]) < old[-1]:

@@ -1,12 +1,13 @@
 -- name: audit_entries_by_action
--- Differs by necessity: PostgreSQL would try the inner list of IN on every entry; LATERAL asks the
--- index once for each action. An action that is equal to a value would let it walk back by time and
--- filter, which reads the whole log for a rare action; a range of rows has only one index.
--- What was done of some kinds since a time, newest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every entry; LATERAL reads
+-- the index once for each action. The condition on the action is a range of rows, because only
+-- one index serves that. With an equality, PostgreSQL walks back by time and filters, which
+-- reads the whole log for a rare action. List the actions of some kinds since a time, newest
+-- first.
 SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 CROSS JOIN LATERAL (
-    SELECT l.id, l.at, l.who, l.action, l.target, l.detail, l.address, l.hash
+    SELECT {columns audit_log l}
     FROM audit_log l
     WHERE (l.action, l.at, l.id) >= (k.value, :since, 0)
         AND (l.action, l.at, l.id)
@@ -16,13 +17,13 @@ CROSS JOIN LATERAL (
 ORDER BY a.at DESC, a.id DESC LIMIT :limit OFFSET :offset
 
 -- name: audit_entries_of_by_action
--- Differs by necessity: PostgreSQL would try the inner list of IN on every entry; LATERAL asks the
--- index once for each action.
--- What somebody did of some kinds since a time, newest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every entry; LATERAL reads
+-- the index once for each action. List a caller's actions of some kinds since a time, newest
+-- first.
 SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 CROSS JOIN LATERAL (
-    SELECT l.id, l.at, l.who, l.action, l.target, l.detail, l.address, l.hash
+    SELECT {columns audit_log l}
     FROM audit_log l WHERE l.who = :who AND l.action = k.value AND l.at >= :since
     ORDER BY l.at DESC, l.id DESC LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
 ) a

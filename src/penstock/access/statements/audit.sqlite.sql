@@ -1,6 +1,6 @@
 -- name: audit_entries_by_action
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each action.
--- What was done of some kinds since a time, newest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each action.
+-- List the actions of some kinds since a time, newest first.
 SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 JOIN audit_log a ON a.id IN (
@@ -10,8 +10,8 @@ JOIN audit_log a ON a.id IN (
 ORDER BY a.at DESC, a.id DESC LIMIT :limit OFFSET :offset
 
 -- name: audit_entries_of_by_action
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each action.
--- What somebody did of some kinds since a time, newest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each action.
+-- List a caller's actions of some kinds since a time, newest first.
 SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 JOIN audit_log a ON a.id IN (

@@ -24,7 +24,7 @@ from penstock.arcs.queries import find_arc
 from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import HOUR, SECOND, Clock, Micros, format_time
 from penstock.db import Database, Transaction
-from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, ended, turn
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write, pages_of_ended
 from penstock.errors import NotFound, PenstockError
 from penstock.locks.gaps.spans import Bound, Span
 from penstock.locks.queries.claims import get_lot_job
@@ -306,7 +306,7 @@ def prune_backfills(
     """
     before = cutoff(clock, older_than)
     total = 0
-    for found in ended(database, "ended_backfills", before, BATCH_ROWS):
+    for found in pages_of_ended(database, "ended_backfills", before, BATCH_ROWS):
         total += len(found)
         for backfill_id in () if dry_run else found:
             _forget(database, backfill_id, pause)
@@ -318,7 +318,7 @@ def _forget(database: Database, backfill_id: str, pause: Pause) -> None:
     while True:
         with database.read() as tx:
             lots = [lot for (lot,) in tx.fetch("some_backfill_lots", **which, most=BATCH_ROWS)]
-        with turn(database, pause) as tx:
+        with paced_write(database, pause) as tx:
             tx.execute("forget_backfill_lots", **which, lots=lots)
             if len(lots) < BATCH_ROWS:
                 tx.execute("forget_backfill", **which)

@@ -1,7 +1,6 @@
 -- name: run_family
--- A run and those that it began, and those that they began; as many as asked for, none deeper than
--- that, whatever parents were reported. A run that has reported nothing itself runs while a child
--- of it does.
+-- Find a run with its children and grandchildren, up to a number of runs and a depth, whatever
+-- parents were reported. A run without events of its own runs while a child of it does.
 WITH RECURSIVE family (id, depth) AS (
     SELECT r.id, 0 FROM runs r WHERE r.id = :id
     UNION

@@ -1,15 +1,15 @@
 -- name: walk_by_key
--- Differs by necessity: only here are plans a setting. A walk asks the same few statements again
--- and again, and to plan each of them anew takes longer than to run it; nested loops over indexes
--- are right at every size. It holds for the transaction.
+-- Differs by necessity: only PostgreSQL has settings for plans. A walk repeats a few statements,
+-- and planning one takes longer than running it. Nested loops over indexes are right at every
+-- size. The setting lasts for the transaction.
 SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true),
        set_config('enable_mergejoin', 'off', true)
 
 -- name: lineage_unfinished_as_of
--- Differs by necessity: a list of ids that depends on the job makes PostgreSQL read all runs, and
--- SQLite has no LATERAL. Otherwise the same.
+-- Differs by necessity: a list of ids that depends on the job makes PostgreSQL read all runs,
+-- and SQLite has no LATERAL. Otherwise the same.
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value

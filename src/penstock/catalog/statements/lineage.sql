@@ -1,60 +1,60 @@
 -- name: walk_by_key
--- Ask for plans that find rows by key; here no others are made.
+-- Ask for plans that find rows by key; SQLite makes no others.
 SELECT 1
 
 -- name: lineage_datasets_named
--- The datasets that go by the names with these ids; a second name beats a first one.
+-- Find the datasets whose names have these ids; a second name wins over a first one.
 SELECT k.value, d.id, d.namespace, d.name, d.hidden, d.created_at
 FROM {each ids uuid AS k}
 LEFT JOIN dataset_aliases a ON a.id = k.value
 JOIN datasets d ON d.id = COALESCE(a.dataset_id, k.value)
 
 -- name: lineage_jobs_named
--- The jobs that have one of these ids.
+-- Find the jobs with these ids.
 SELECT j.id, j.namespace, j.name, j.hidden, j.created_at
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
 
 -- name: lineage_run_named
--- The run that has this id.
+-- Find the run with this id.
 SELECT id, job_id, ended_at
 FROM runs
 WHERE id = :id
 
 -- name: lineage_version_numbered
--- A dataset's version by its number.
+-- Find a version of a dataset by its number.
 SELECT id, number, fields, column_set_id, created_at, published_at
 FROM dataset_versions
 WHERE dataset_id = :dataset AND number = :number
 
 -- name: lineage_version_with_id
--- A dataset's version by its id.
+-- Find a version of a dataset by its id.
 SELECT id, number, fields, column_set_id, created_at, published_at
 FROM dataset_versions
 WHERE id = :id AND dataset_id = :dataset
 
 -- name: lineage_job_version_with_id
--- A job's version by its id.
+-- Find a version of a job by its id.
 SELECT id, inputs, outputs
 FROM job_versions
 WHERE id = :id AND job_id = :job
 
 -- name: lineage_jobs_beside
--- The jobs that read or write these datasets, now or ever.
+-- Find the jobs that read or write these datasets, or once did.
 SELECT e.dataset_id, e.role, e.job_id
 FROM {each ids uuid AS k}
 JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
 WHERE e.current >= :current
 
 -- name: lineage_jobs_beside_as_of
--- The jobs that had ever read or written these datasets by a time.
+-- Find the jobs that had read or written these datasets by a time.
 SELECT e.dataset_id, e.role, e.job_id
 FROM {each ids uuid AS k}
 JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
 WHERE e.first_at <= :at
 
 -- name: lineage_edges_of_jobs
--- The edges of these jobs, with the names of the visible datasets at their other end.
+-- Find the edges of these jobs, with the names of the visible datasets at the other end.
 SELECT e.job_id, e.role, e.dataset_id, d.namespace, d.name
 FROM {each ids uuid AS k}
 JOIN job_edges e ON e.job_id = k.value
@@ -63,10 +63,11 @@ WHERE e.current >= :current AND e.first_at <= :at
   AND NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: lineage_versions_as_of
--- The version that each of these jobs had at a time: the one it has now if it had it by then,
--- else that of the last run to end by then, the last to be stated or, for a stream, that of the
--- last run still going, whichever is latest. Of the times when a version was stated only the last
--- is kept; before it, one that no run made was first stated when it was created.
+-- Find the version of each job at a time: the current version if the job had it by then.
+-- Otherwise the latest of the version of the last run to end by then, the last version to be
+-- stated and, for a stream, the version of the last unfinished run. Only the last time is kept
+-- when a version was stated. Before it, a version without a run counts as stated when it was
+-- created.
 SELECT v.job_id, v.inputs, v.outputs
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
@@ -112,9 +113,9 @@ JOIN job_versions v ON v.id = CASE WHEN j.version_at <= :at THEN j.current_versi
 ) END
 
 -- name: lineage_unfinished_as_of
--- What was read and written by those runs of these jobs that were unfinished at a time. Of runs
--- that have ended since, only the last thousand that had begun by then are looked at: there may be
--- any number of others. The plus sign keeps away from an index of all runs that ever were.
+-- Find the inputs and outputs of the runs of these jobs that were unfinished at a time. Of runs
+-- that have ended since, only the last thousand begun by then are read: there may be any number
+-- of others. The plus sign avoids an index of all runs.
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value
@@ -134,17 +135,17 @@ JOIN run_datasets d ON d.run_id = r.id
 WHERE r.ended_at > :at
 
 -- name: lineage_visible_datasets
--- The names of those of these datasets that were not deleted by a time.
+-- Find the names of the datasets that were not deleted by a time.
 SELECT d.id, d.namespace, d.name
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: lineage_dropped_as_of
--- Those of these datasets that were dropped at a time and have been made again since: the version
--- that was current then says so, and nobody had begun to write or read the dataset after it, nor
--- restored it. Whether the version that is current now hides its dataset, the dataset itself tells.
--- Of those who wrote and read after the drop a hundred each are looked at: there may be any number.
+-- Find the datasets that were dropped at a time and have been created again since: the version
+-- current then drops the dataset, and no run had begun to write or read it afterwards, nor had
+-- anyone restored it. Whether the current version hides its dataset is in the dataset's own row.
+-- Only a hundred writers and readers after the drop are read, because there may be any number.
 SELECT d.id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
@@ -181,8 +182,8 @@ WHERE d.published_at > :at AND v.lifecycle = 'DROP'
   )
 
 -- name: lineage_jobs
--- What a graph shows of the visible ones of these jobs, each with its newest run. A run that has
--- reported nothing itself runs while a child of it does.
+-- Find the fields that a graph shows of the visible jobs, each with its newest run. A run
+-- without events of its own runs while a child of it does.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
        j.description, r.id,
        CASE WHEN r.state = 'NEW' AND r.stamps = '{}' AND EXISTS (
@@ -197,7 +198,7 @@ LEFT JOIN runs r ON r.id = j.latest_run_id
 WHERE NOT (j.hidden = 1 AND j.id <> :root)
 
 -- name: lineage_jobs_as_of
--- What a graph shows of the visible ones of these jobs, each with the run that was its newest at a time.
+-- Find the fields that a graph shows of the visible jobs, each with its newest run at a time.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
        j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
        r.started_at, r.ended_at
@@ -214,8 +215,8 @@ LEFT JOIN runs r ON r.id = (
 WHERE NOT (j.hidden = 1 AND j.hidden_at <= :at AND j.id <> :root)
 
 -- name: lineage_datasets
--- What a graph shows of these datasets, with the fields of their current version, or, as long
--- as they have none, of their newest.
+-- Find the fields that a graph shows of these datasets, with the columns of their current
+-- version, or of the newest if none is current.
 SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
        d.lifecycle, d.tags, d.field_tags, d.observed, d.hidden, d.created_at, d.updated_at,
        d.current_version_id, v.number, d.published_at, v.fields
@@ -224,8 +225,8 @@ JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
 
 -- name: lineage_datasets_as_of
--- What a graph shows of these datasets, with the version that was current at a time, or, if
--- none was, the newest that had been begun.
+-- Find the fields that a graph shows of these datasets, with the version that was current at a
+-- time, or the newest that had been begun.
 SELECT d.id, d.namespace, d.name, COALESCE(v.type, d.type),
        COALESCE(v.physical_name, d.physical_name), COALESCE(v.source_name, d.source_name),
        COALESCE(v.description, d.description), COALESCE(v.lifecycle, ''), d.tags, d.field_tags,

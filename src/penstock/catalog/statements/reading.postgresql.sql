@@ -1,7 +1,6 @@
 -- name: read_latest_run_ids
--- Differs by necessity: PostgreSQL would try the inner list of IN on every run; LATERAL asks the
--- index once for each job.
--- The newest runs of jobs, newest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every run; LATERAL reads
+-- the index once for each job. List the newest runs of jobs, newest first.
 SELECT r.job_id, r.id
 FROM {each ids uuid AS k}
 CROSS JOIN LATERAL (
@@ -11,9 +10,9 @@ CROSS JOIN LATERAL (
 ORDER BY r.created_at DESC, r.id DESC
 
 -- name: read_job_ids_by_state
--- Differs by necessity: PostgreSQL would try the inner list of IN on every job; LATERAL asks the
--- index once for each state.
--- Which jobs, last updated first, whose newest run is in one of these states.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every job; LATERAL reads
+-- the index once for each state. Find the jobs whose newest run is in one of these states, last
+-- updated first.
 SELECT j.id
 FROM {each states text AS s}
 CROSS JOIN LATERAL (
@@ -23,9 +22,9 @@ CROSS JOIN LATERAL (
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_job_ids_of_namespace_by_state
--- Differs by necessity: PostgreSQL would try the inner list of IN on every job; LATERAL asks the
--- index once for each state.
--- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every job; LATERAL reads
+-- the index once for each state. Find the jobs of a namespace whose newest run is in one of
+-- these states, last updated first.
 SELECT j.id
 FROM {each states text AS s}
 CROSS JOIN LATERAL (
@@ -36,9 +35,8 @@ CROSS JOIN LATERAL (
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_events_newest_first
--- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
--- the index once for each kind.
--- A page of the events of these kinds, newest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every event; LATERAL reads
+-- the index once for each kind. Read a page of the events of these kinds, newest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -56,9 +54,8 @@ FROM (
 ORDER BY page.event_time DESC, page.id DESC
 
 -- name: read_events_oldest_first
--- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
--- the index once for each kind.
--- A page of the events of these kinds, oldest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every event; LATERAL reads
+-- the index once for each kind. Read a page of the events of these kinds, oldest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -76,9 +73,9 @@ FROM (
 ORDER BY page.event_time, page.id
 
 -- name: read_events_of_namespace_newest_first
--- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
--- the index once for each kind.
--- A page of the events of these kinds about one namespace, newest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every event; LATERAL reads
+-- the index once for each kind. Read a page of the events of these kinds about one namespace,
+-- newest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -96,9 +93,9 @@ FROM (
 ORDER BY page.event_time DESC, page.id DESC
 
 -- name: read_events_of_namespace_oldest_first
--- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
--- the index once for each kind.
--- A page of the events of these kinds about one namespace, oldest first.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every event; LATERAL reads
+-- the index once for each kind. Read a page of the events of these kinds about one namespace,
+-- oldest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -116,9 +113,9 @@ FROM (
 ORDER BY page.event_time, page.id
 
 -- name: read_run_ids_by_state
--- Differs by necessity: PostgreSQL would try the inner list of IN on every run; LATERAL asks the
--- index once for each state.
--- Which runs are in one of these states, newest first, from after a run on.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every run; LATERAL reads
+-- the index once for each state. Find the runs in one of these states, newest first, after one
+-- of them.
 SELECT r.id, r.created_at
 FROM {each states text AS s}
 CROSS JOIN LATERAL (
@@ -130,9 +127,9 @@ CROSS JOIN LATERAL (
 ORDER BY r.created_at DESC, r.id DESC LIMIT :limit
 
 -- name: read_run_ids_of_namespace_by_state
--- Differs by necessity: PostgreSQL would try the inner list of IN on every run; LATERAL asks the
--- index once for each state.
--- Which runs of a namespace are in one of these states, newest first, from after a run on.
+-- Differs by necessity: PostgreSQL would run the inner list of IN for every run; LATERAL reads
+-- the index once for each state. Find the runs of a namespace in one of these states, newest
+-- first, after one of them.
 SELECT r.id, r.created_at
 FROM {each states text AS s}
 CROSS JOIN LATERAL (

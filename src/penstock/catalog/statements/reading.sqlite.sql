@@ -1,6 +1,6 @@
 -- name: read_latest_run_ids
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each job.
--- The newest runs of jobs, newest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each job. List
+-- the newest runs of jobs, newest first.
 SELECT r.job_id, r.id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.id IN (
@@ -10,8 +10,8 @@ JOIN runs r ON r.id IN (
 ORDER BY r.created_at DESC, r.id DESC
 
 -- name: read_job_ids_by_state
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
--- Which jobs, last updated first, whose newest run is in one of these states.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each state. Find
+-- the jobs whose newest run is in one of these states, last updated first.
 SELECT j.id
 FROM {each states text AS s}
 JOIN jobs j ON j.id IN (
@@ -21,8 +21,8 @@ JOIN jobs j ON j.id IN (
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_job_ids_of_namespace_by_state
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
--- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each state. Find
+-- the jobs of a namespace whose newest run is in one of these states, last updated first.
 SELECT j.id
 FROM {each states text AS s}
 JOIN jobs j ON j.id IN (
@@ -33,8 +33,8 @@ JOIN jobs j ON j.id IN (
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_events_newest_first
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
--- A page of the events of these kinds, newest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each kind. Read
+-- a page of the events of these kinds, newest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -51,8 +51,8 @@ FROM (
 ORDER BY page.event_time DESC, page.id DESC
 
 -- name: read_events_oldest_first
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
--- A page of the events of these kinds, oldest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each kind. Read
+-- a page of the events of these kinds, oldest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -69,8 +69,8 @@ FROM (
 ORDER BY page.event_time, page.id
 
 -- name: read_events_of_namespace_newest_first
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
--- A page of the events of these kinds about one namespace, newest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each kind. Read
+-- a page of the events of these kinds about one namespace, newest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -87,8 +87,8 @@ FROM (
 ORDER BY page.event_time DESC, page.id DESC
 
 -- name: read_events_of_namespace_oldest_first
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
--- A page of the events of these kinds about one namespace, oldest first.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each kind. Read
+-- a page of the events of these kinds about one namespace, oldest first.
 SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
 FROM (
     SELECT l.id, l.event_time
@@ -105,8 +105,8 @@ FROM (
 ORDER BY page.event_time, page.id
 
 -- name: read_run_ids_by_state
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
--- Which runs are in one of these states, newest first, from after a run on.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each state. Find
+-- the runs in one of these states, newest first, after one of them.
 SELECT r.id, r.created_at
 FROM {each states text AS s}
 JOIN runs r ON r.id IN (
@@ -118,8 +118,8 @@ JOIN runs r ON r.id IN (
 ORDER BY r.created_at DESC, r.id DESC LIMIT :limit
 
 -- name: read_run_ids_of_namespace_by_state
--- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
--- Which runs of a namespace are in one of these states, newest first, from after a run on.
+-- Differs by necessity: SQLite has no LATERAL, and runs the inner list once for each state. Find
+-- the runs of a namespace in one of these states, newest first, after one of them.
 SELECT r.id, r.created_at
 FROM {each states text AS s}
 JOIN runs r ON r.id IN (

@@ -1,5 +1,6 @@
--- Forgetting what is old. The views run_needs and version_needs say until when each is needed.
--- Pages are looked for while others write; what is found is checked again where it is deleted.
+-- Deletion of old rows. The views run_needs and version_needs have the time until which each row
+-- is needed. Pages are read while others write, so each row is checked again where it is
+-- deleted.
 
 -- name: prune_events
 -- Delete the oldest events of a kind before a time, and return their times and types.
@@ -9,11 +10,11 @@ WHERE id IN (SELECT e.id FROM events e WHERE e.kind = :kind AND e.event_time < :
 RETURNING event_time, event_type
 
 -- name: drop_empty_event_counts
--- Forget hours of which no event is left.
+-- Delete hours without events.
 DELETE FROM event_counts WHERE hour < :cutoff AND total = 0
 
 -- name: prunable_runs
--- A page of the runs that are not needed any more, each with how many versions it made.
+-- Read a page of the runs that are not needed any more, each with the number of its versions.
 SELECT r.job_id, r.ended_at, r.id,
        (SELECT COUNT(*) FROM run_datasets w WHERE w.run_id = r.id AND w.role = 'OUTPUT')
 FROM run_needs r
@@ -23,28 +24,28 @@ ORDER BY r.job_id, r.ended_at, r.id
 LIMIT :most
 
 -- name: runs_still_prunable
--- Which of these runs are still not needed, and whose they are.
+-- Find the runs that are still not needed, with their jobs.
 SELECT r.id, r.job_id FROM {each ids uuid AS k} JOIN run_needs r ON r.id = k.value
 WHERE r.needed_until < :cutoff
 
 -- name: delete_versions_of_runs
--- Delete what these runs made.
+-- Delete the versions that these runs wrote.
 DELETE FROM dataset_versions
 WHERE id IN (SELECT w.version_id FROM {each ids uuid AS k}
              JOIN run_datasets w ON w.run_id = k.value AND w.role = 'OUTPUT')
 RETURNING id, dataset_id
 
 -- name: delete_reads_of_versions
--- Forget who read these versions.
+-- Delete the inputs with these versions.
 DELETE FROM run_datasets
 WHERE role = 'INPUT' AND version_id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: delete_run_datasets
--- Forget what these runs read and wrote.
+-- Delete the inputs and outputs of these runs.
 DELETE FROM run_datasets WHERE run_id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: leave_parents
--- Children of these runs have no parent any more.
+-- Remove the parent of the children of these runs.
 UPDATE runs SET parent_run_id = NULL
 WHERE parent_run_id IN (SELECT k.value FROM {each ids uuid AS k})
 
@@ -53,19 +54,19 @@ WHERE parent_run_id IN (SELECT k.value FROM {each ids uuid AS k})
 DELETE FROM runs WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: subtract_runs
--- Jobs have so many runs less.
+-- Subtract runs from the counts of jobs.
 UPDATE jobs SET run_count = run_count - gone.total
 FROM ({rows id uuid, total bigint}) AS gone
 WHERE jobs.id = gone.id
 
 -- name: subtract_versions
--- Datasets have so many versions less.
+-- Subtract versions from the counts of datasets.
 UPDATE datasets SET version_count = version_count - gone.total
 FROM ({rows id uuid, total bigint}) AS gone
 WHERE datasets.id = gone.id
 
 -- name: prunable_declared_versions
--- A page of the versions declared without a run that are not needed any more.
+-- Read a page of the versions declared without a run that are not needed any more.
 SELECT v.created_at, v.id FROM version_needs v
 WHERE (v.created_at, v.id) > (:created_at, :id)
   AND v.created_at < :cutoff AND v.origin = 'DECLARED' AND v.needed_until < :cutoff
@@ -73,7 +74,7 @@ ORDER BY v.created_at, v.id
 LIMIT :most
 
 -- name: versions_still_prunable
--- Which of these versions are still not needed, and whose they are.
+-- Find the versions that are still not needed, with their datasets.
 SELECT v.id, v.dataset_id FROM {each ids uuid AS k} JOIN version_needs v ON v.id = k.value
 WHERE v.needed_until < :cutoff
 
@@ -82,11 +83,12 @@ WHERE v.needed_until < :cutoff
 DELETE FROM dataset_versions WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: jobs_with_versions
--- A page of the jobs that have had more than one shape.
+-- Read a page of the jobs with more than one version.
 SELECT id FROM jobs WHERE id > :after AND version_count > 1 ORDER BY id LIMIT :most
 
 -- name: prunable_job_versions
--- Old shapes of these jobs that are not current and that no run has which is still needed.
+-- Find old versions of these jobs that are not current and belong to no run that is still
+-- needed.
 SELECT v.id, v.job_id
 FROM {each jobs uuid AS k}
 JOIN jobs j ON j.id = k.value
@@ -100,7 +102,7 @@ WHERE v.created_at < :cutoff AND (v.declared_at IS NULL OR v.declared_at < :cuto
                           OR r.needed_until >= :cutoff))
 
 -- name: job_versions_in_use
--- The shapes of these jobs that are current or that a run has.
+-- Find the versions of these jobs that are current or belong to a run.
 SELECT r.job_version_id FROM {each jobs uuid AS k} JOIN runs r ON r.job_id = k.value
 WHERE r.job_version_id IS NOT NULL
 UNION
@@ -108,18 +110,18 @@ SELECT j.current_version_id FROM {each jobs uuid AS h} JOIN jobs j ON j.id = h.v
 WHERE j.current_version_id IS NOT NULL
 
 -- name: delete_job_versions
--- Delete these shapes of jobs.
+-- Delete these job versions.
 DELETE FROM job_versions WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: subtract_job_versions
--- Jobs have so many shapes less.
+-- Subtract versions from the counts of jobs.
 UPDATE jobs SET version_count = version_count - gone.total
 FROM ({rows id uuid, total bigint}) AS gone
 WHERE jobs.id = gone.id
 
 -- name: prunable_column_sets
--- A page of the sets of column lineage that only versions have which are not needed any more, and
--- that no dataset was last declared with.
+-- Read a page of the sets of column lineage that only unneeded versions have, and that no
+-- dataset was last declared with.
 SELECT DISTINCT e.set_id FROM column_edges e
 WHERE e.set_id > :after
   AND NOT EXISTS (SELECT 1 FROM version_needs v
@@ -131,7 +133,7 @@ ORDER BY e.set_id
 LIMIT :most
 
 -- name: column_sets_still_unused
--- Which of these sets of column lineage no version has, and no dataset was last declared with.
+-- Find the sets of column lineage that no version has, and no dataset was last declared with.
 SELECT DISTINCT e.set_id FROM {each ids uuid AS k} JOIN column_edges e ON e.set_id = k.value
 WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v
                   WHERE v.dataset_id = e.dataset_id AND v.column_set_id = e.set_id)
@@ -151,7 +153,7 @@ DELETE FROM quality_reports WHERE run_id IN (SELECT k.value FROM {each ids uuid 
 DELETE FROM quality_reports WHERE version_id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: prunable_facet_sets
--- A page of the sets of inherited facets that only versions have which are not needed any more.
+-- Read a page of the sets of inherited facets that only unneeded versions have.
 SELECT f.id FROM facet_sets f
 WHERE f.id > :after
   AND NOT EXISTS (SELECT 1
@@ -161,7 +163,7 @@ ORDER BY f.id
 LIMIT :most
 
 -- name: facet_sets_still_unused
--- Which of these sets of inherited facets no version has.
+-- Find the sets of inherited facets that no version has.
 SELECT f.id FROM {each ids uuid AS k} JOIN facet_sets f ON f.id = k.value
 WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v WHERE v.inherited_set_id = f.id)
 

@@ -1,6 +1,6 @@
 -- name: put_search_docs
--- Differs by necessity: PostgreSQL searches a tsvector, and the text kept beside it would only
--- spread what is found over more pages.
+-- Differs by necessity: PostgreSQL searches a tsvector. The text itself, stored beside it, would
+-- only spread the matches over more pages. Write the words of datasets and jobs.
 INSERT INTO search_docs (id, kind, namespace, name, hidden, words)
 SELECT r.id, r.kind, r.namespace, r.name, r.hidden,
        array_to_tsvector(string_to_array(r.body, ' '))
@@ -8,10 +8,10 @@ FROM ({rows id uuid, kind text, namespace text, name text, hidden bigint, body t
 ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, words = excluded.words
 
 -- name: search_by_name
--- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
--- A page of the visible datasets and jobs that have the words, by name, each row with how many
--- there are in all; one row without a name when the page is empty.
-WITH found AS MATERIALIZED (
+-- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index. Read a page of
+-- the visible datasets and jobs with these words, by name. Each row has the number of all
+-- matches; an empty page has one row without a name.
+WITH matches AS MATERIALIZED (
     SELECT s.id, s.kind, s.namespace, s.name FROM search_docs s
     WHERE s.words @@ CAST(:tsquery AS tsquery) AND s.hidden = 0
       AND (CAST(:kind AS text) IS NULL OR s.kind = :kind)
@@ -20,24 +20,25 @@ WITH found AS MATERIALIZED (
 SELECT whole.total, page.kind, page.namespace, page.name,
        CASE page.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = page.id)
                       ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = page.id) END
-FROM (SELECT COUNT(*) AS total FROM found) whole
+FROM (SELECT COUNT(*) AS total FROM matches) whole
 LEFT JOIN (
-    SELECT id, kind, namespace, name FROM found
+    SELECT id, kind, namespace, name FROM matches
     ORDER BY name, namespace, kind
     LIMIT :limit OFFSET :offset
 ) page ON true
 ORDER BY page.name, page.namespace, page.kind
 
 -- name: count_found_jobs
--- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
--- How many visible jobs have the words.
+-- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index. Count the visible
+-- jobs with these words.
 SELECT COUNT(*) FROM search_docs s
 WHERE s.words @@ CAST(:tsquery AS tsquery) AND s.hidden = 0 AND s.kind = 'JOB'
 
 -- name: search_latest_jobs
 -- Differs by necessity: PostgreSQL finds words in a tsvector, and takes LATERAL for each state.
--- Of the jobs last updated, so many of each state, a page of those that have the words. What is as
--- old as the last of them is left out: others of the same time may not be among them.
+-- Read a page of the jobs with these words among the last updated jobs, of which a number is
+-- read for each state. Jobs with the time of the oldest of them are left out: others with that
+-- time may not be among them.
 WITH latest AS MATERIALIZED (
     SELECT j.id, j.updated_at
     FROM {each states text AS k}
@@ -55,10 +56,10 @@ ORDER BY t.updated_at DESC, s.name, s.namespace
 LIMIT :limit OFFSET :offset
 
 -- name: search_by_time
--- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
--- The same of those updated at some time, by name or last updated first. Only datasets and jobs
--- know when that was, so each of those found is looked up there.
-WITH found AS MATERIALIZED (
+-- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index. Read a page of
+-- the matches that were updated in a range of time, by name or last updated first. Only datasets
+-- and jobs have that time, so each match is looked up there.
+WITH matches AS MATERIALIZED (
     SELECT s.kind, s.namespace, s.name,
            CASE s.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = s.id)
                        ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = s.id) END AS updated_at
@@ -69,10 +70,10 @@ WITH found AS MATERIALIZED (
 )
 SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
 FROM (
-    SELECT COUNT(*) AS total FROM found WHERE updated_at >= :after AND updated_at < :before
+    SELECT COUNT(*) AS total FROM matches WHERE updated_at >= :after AND updated_at < :before
 ) whole
 LEFT JOIN (
-    SELECT kind, namespace, name, updated_at FROM found
+    SELECT kind, namespace, name, updated_at FROM matches
     WHERE updated_at >= :after AND updated_at < :before
     ORDER BY CASE WHEN CAST(:sort AS text) = 'UPDATE_AT' THEN updated_at END DESC,
              name, namespace, kind

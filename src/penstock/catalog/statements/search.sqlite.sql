@@ -1,8 +1,9 @@
 -- name: search_by_name
--- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
--- A page of the visible datasets and jobs that have the words, by name, each row with how many
--- there are in all; one row without a name when the page is empty. Thousands may be found: in all
--- namespaces the words alone are counted, and the index that is named holds all that is sorted.
+-- Differs by necessity: SQLite finds words in its FTS5 table, which returns the numbers of rows.
+-- Read a page of the visible datasets and jobs with these words, by name. Each row has the
+-- number of all matches; an empty page has one row without a name. There may be thousands of
+-- matches: without a namespace the words alone are counted, and the named index has every column
+-- that is sorted.
 WITH hits AS MATERIALIZED (
     SELECT rowid AS number FROM search_words
     WHERE :namespace IS NULL AND search_words MATCH :fts5
@@ -25,15 +26,15 @@ LEFT JOIN search_docs doc ON doc.rowid = page.number
 ORDER BY doc.name, doc.namespace, doc.kind
 
 -- name: count_found_jobs
--- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
--- How many visible jobs have the words, of which one says that it is a job.
+-- Differs by necessity: SQLite finds words in its FTS5 table, which returns the numbers of rows.
+-- Count the visible jobs with these words, one of which is the word for jobs.
 SELECT COUNT(*) FROM search_words WHERE search_words MATCH :fts5
 
 -- name: search_latest_jobs
--- Differs by necessity: SQLite finds words in its FTS5 table, and has no LATERAL.
--- Of the jobs last updated, so many of each state, a page of those that have the words. What is as
--- old as the last of them is left out: others of the same time may not be among them. The sign
--- keeps SQLite from trying every number that was found on every job.
+-- Differs by necessity: SQLite finds words in its FTS5 table, and has no LATERAL. Read a page of
+-- the jobs with these words among the last updated jobs, of which a number is read for each
+-- state. Jobs with the time of the oldest of them are left out: others with that time may not be
+-- among them. The sign keeps SQLite from trying every match on every job.
 WITH latest AS MATERIALIZED (
     SELECT j.id, j.updated_at
     FROM {each states text AS k}
@@ -51,10 +52,10 @@ ORDER BY t.updated_at DESC, s.name, s.namespace
 LIMIT :limit OFFSET :offset
 
 -- name: search_by_time
--- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
--- The same of those updated at some time, by name or last updated first. Only datasets and jobs
--- know when that was, so each of those found is looked up there.
-WITH found AS MATERIALIZED (
+-- Differs by necessity: SQLite finds words in its FTS5 table, which returns the numbers of rows.
+-- Read a page of the matches that were updated in a range of time, by name or last updated
+-- first. Only datasets and jobs have that time, so each match is looked up there.
+WITH matches AS MATERIALIZED (
     SELECT s.kind, s.namespace, s.name,
            CASE s.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = s.id)
                        ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = s.id) END AS updated_at
@@ -65,10 +66,10 @@ WITH found AS MATERIALIZED (
 )
 SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
 FROM (
-    SELECT COUNT(*) AS total FROM found WHERE updated_at >= :after AND updated_at < :before
+    SELECT COUNT(*) AS total FROM matches WHERE updated_at >= :after AND updated_at < :before
 ) whole
 LEFT JOIN (
-    SELECT kind, namespace, name, updated_at FROM found
+    SELECT kind, namespace, name, updated_at FROM matches
     WHERE updated_at >= :after AND updated_at < :before
     ORDER BY CASE WHEN :sort = 'UPDATE_AT' THEN updated_at END DESC, name, namespace, kind
     LIMIT :limit OFFSET :offset

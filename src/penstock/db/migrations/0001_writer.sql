@@ -1,6 +1,7 @@
--- The one row that every writer changes first.
+-- The writer's turn. Every writer updates this row first: the lock on it admits one writer at a
+-- time, and epoch counts the writes.
 CREATE TABLE writer (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
+    id    BIGINT PRIMARY KEY CHECK (id = 1),
     epoch BIGINT NOT NULL
 );
 

@@ -1,3 +1,3 @@
--- Makes the table of statistics. Nobody analyses a database that users keep in a file: each room
--- writes there once how its tables look when they have grown, and SQLite plans for that.
+-- Create the table of statistics. A database in a file is never analyzed by its users. Instead, the
+-- migrations store the statistics of tables that have grown, and SQLite plans for those.
 ANALYZE;

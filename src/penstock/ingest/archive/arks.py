@@ -1,7 +1,9 @@
-"""Local ids: the depositor's own names for an object."""
+"""Spelling of ARKs, and local ids.
+
+`ark:/…` and `ark:…` are equal, and hyphens in a name have no meaning: they are not stored.
+"""
 
 import re
-from collections.abc import Callable
 
 from penstock.errors import Invalid
 
@@ -33,31 +35,13 @@ PATTERN = f"^{_ARK.pattern}$"
 
 
 def read_ark(text: str) -> str:
-    """The ARK as it was given but for its label, or Invalid."""
+    """Return the ARK with its label in the stored spelling, or raise Invalid."""
     if not _ARK.fullmatch(text):
         shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
         raise Invalid(f"{shown!r} is not an ARK; write it like ark:/99999/fk4rx9d523")
-    return spelled(text)
-
-
-def spelled(ark: str) -> str:
-    """The ARK with the label that is stored; its hyphens may be those of an object of before."""
-    return _LABEL.sub("ark:/", ark)
+    return _LABEL.sub("ark:/", text)
 
 
 def plain(ark: str) -> str:
-    """The ARK in the spelling that is stored."""
-    return spelled(ark).replace("-", "")
-
-
-def object_named(
-    ark: str, is_stored: Callable[[str], bool], with_hyphens: Callable[[str], str | None]
-) -> str:
-    """Under which name the object that an ARK names is, or would be, stored.
-
-    `with_hyphens` is the name of an object of before that is this one but for its hyphens.
-    """
-    given, bare = spelled(ark), plain(ark)
-    if is_stored(given) or is_stored(bare):
-        return given if is_stored(given) else bare
-    return with_hyphens(bare) or bare
+    """Return the ARK in the stored spelling."""
+    return _LABEL.sub("ark:/", ark).replace("-", "")

@@ -14,7 +14,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
-from penstock.ingest.archive.arks import object_named, plain
+from penstock.ingest.archive.arks import plain
 from penstock.ingest.queue.sql.tables import IngestTables
 from penstock.ingest.search_keys import SearchKeyRow
 from penstock.lots.tables import LotTables
@@ -96,13 +96,12 @@ class RegisterTables:
         undo = uow.undo
         self.minted: TableCache[MintedRow] = TableCache(self._fetch_minted, undo)
         self.arks: TableCache[ArkRow] = TableCache(self._fetch_arks, undo)
-        self.old_names: TableCache[str] = TableCache(self._fetch_old_names, undo)
         self.local_ids: TableCache[LocalIdRow] = TableCache(self._fetch_local_ids, undo)
         self.writers: TableCache[WriterRow] = TableCache(self._fetch_writers, undo)
         self.stored: TableCache[StoredRow] = TableCache(self._fetch_stored, undo)
         self.search_keys: TableCache[SearchKeyRow] = TableCache(write_only, undo)
         self.cached: tuple[TableCache[Any], ...] = (
-            self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
+            self.minted, self.arks, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
         self.append_only: tuple[TableCache[Any], ...] = (self.search_keys,)
 
@@ -117,10 +116,6 @@ class RegisterTables:
             ("put_stored_objects", self.stored.changed()),
             ("add_search_keys", self.search_keys.changed()),
         ]
-
-    def name_of(self, ark: str) -> str:
-        """Under which name the object that an ARK names is, or would be, stored."""
-        return object_named(ark, self.is_used, self.old_names.get)
 
     def is_used(self, ark: str) -> bool:
         """Whether an ARK in the very same spelling is in use."""
@@ -142,9 +137,6 @@ class RegisterTables:
 
     def _fetch_arks(self, arks: list[str]) -> dict[str, ArkRow]:
         return {row.ark: row for row in self._uow.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
-
-    def _fetch_old_names(self, arks: list[str]) -> dict[str, str]:
-        return dict(self._uow.tx.fetch("arks_with_hyphens", ids=arks))
 
     def _fetch_local_ids(self, keys: list[LocalIdKey]) -> dict[LocalIdKey, LocalIdRow]:
         found: dict[LocalIdKey, LocalIdRow] = {}
@@ -176,12 +168,11 @@ class ReserveArks(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Those that are in use stay whose they are."""
-        room = uow.tables(RegisterTables)
-        room.arks.prefetch(name for ark in self.arks for name in (ark, plain(ark)))
-        room.old_names.prefetch(plain(ark) for ark in self.arks)
-        for ark in map(room.name_of, self.arks):
-            if not room.is_used(ark):
-                room.arks.put(ark, ArkRow(ark, self.namespace, None))
+        tables = uow.tables(RegisterTables)
+        tables.arks.prefetch(map(plain, self.arks))
+        for ark in map(plain, self.arks):
+            if not tables.is_used(ark):
+                tables.arks.put(ark, ArkRow(ark, self.namespace, None))
 
 
 class Offer(NamedTuple):
@@ -254,7 +245,7 @@ class Identify(Write, frozen=True):
             )
 
     def _known(self, room: RegisterTables) -> str | None:
-        ark = None if self.primary is None else room.name_of(self.primary)
+        ark = None if self.primary is None else plain(self.primary)
         for name in self.local_ids:
             bound = room.local_ids.get((self.namespace, self.owner, name))
             if bound is None:
@@ -273,7 +264,7 @@ class Identify(Write, frozen=True):
             return row.ark
         if self.taken_up is None:
             return None
-        ark, number = room.name_of(self.taken_up.ark), self.taken_up.number
+        ark, number = plain(self.taken_up.ark), self.taken_up.number
         if room.is_used(ark):
             if self.spin is not None:
                 return None  # somebody gave it by hand just now
@@ -290,10 +281,9 @@ def _unused(uow: UnitOfWork, shoulder: str, spin: Spin) -> Offer:
     for tried in count():
         number = uow.tables(IngestTables).next_number(f"ark {shoulder}")
         if tried % _LOOKED_AHEAD == 1:
-            arks = [spin(each) for each in range(number, number + _LOOKED_AHEAD)]
+            arks = [plain(spin(each)) for each in range(number, number + _LOOKED_AHEAD)]
             room.arks.prefetch(arks)
-            room.old_names.prefetch(arks)
-        if not room.is_used(room.name_of(spin(number))):
+        if not room.is_used(plain(spin(number))):
             break
     return Offer(spin(number), number)
 
@@ -364,15 +354,7 @@ def writers_from(tx: Transaction, after: str, most: int) -> list[WriterRow]:
 
 def versions_of(tx: Transaction, ark: str) -> list[StoredRow]:
     """Every stored version of the object that an ARK names, newest first."""
-
-    def is_stored(name: str) -> bool:
-        return bool(tx.rows(ArkRow, "arks_by_arks", ids=[name]))
-
-    def with_hyphens(name: str) -> str | None:
-        row = tx.fetch_one("arks_with_hyphens", ids=[name])
-        return None if row is None else row[1]
-
-    return tx.rows(StoredRow, "versions_of_object", ark=object_named(ark, is_stored, with_hyphens))
+    return tx.rows(StoredRow, "versions_of_object", ark=plain(ark))
 
 
 def stored_by(tx: Transaction, keys: Iterable[str]) -> list[StoredRow]:

@@ -1,17 +1,17 @@
--- Lists and single reads of ingest.
---
--- Lists follow one index, and say between which places of it they are, and its whole order. Were
--- `batch_id = :batch_id` said, PostgreSQL could walk along the ids of all batches instead.
+-- Lists and single reads of ingest. A list follows one index: its conditions are a range of that
+-- index, and it names the whole order. With `batch_id = :batch_id`, PostgreSQL might walk along
+-- the ids of all batches instead.
 
 -- name: ingest_batch
--- One batch.
-SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+-- Read one batch.
+SELECT {columns ingest_batches b}
 FROM ingest_batches b
 WHERE b.id = :id;
 
 -- name: open_batch_of_collection
--- A batch of a collection that is not completed, if there is one: by the names of the states, it is first or last.
-SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+-- Find a batch of a collection that is not completed. By the names of the states, it is the
+-- first or the last one.
+SELECT {columns ingest_batches b}
 FROM (
     SELECT page.* FROM (
         SELECT a.* FROM ingest_batches a
@@ -31,13 +31,13 @@ WHERE b.status <> 'completed'
 LIMIT 1;
 
 -- name: ingest_job
--- One ingest job.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
+-- Read one ingest job.
+SELECT {columns ingest_jobs j}
 FROM ingest_jobs j
 WHERE j.id = :id;
 
 -- name: list_ingest_batches
--- Batches, newest first and without their reports, older than one of them.
+-- List batches older than one of them, newest first and without their reports.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
 WHERE b.id < :before
@@ -45,7 +45,7 @@ ORDER BY b.id DESC
 LIMIT :most;
 
 -- name: list_ingest_batches_by_status
--- Batches in a state, newest first and without their reports, older than one of them.
+-- List batches in a state, older than one of them, newest first and without their reports.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
 WHERE (b.status, b.id) < (:status, :before) AND b.status >= :status
@@ -53,7 +53,8 @@ ORDER BY b.status DESC, b.id DESC
 LIMIT :most;
 
 -- name: list_ingest_batches_of_collection
--- Batches of a collection, newest first and without their reports, older than one of them; in one state, if it is named.
+-- List batches of a collection, older than one of them, newest first and without their reports;
+-- in one state, if it is given.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM (
     SELECT page.* FROM (
@@ -76,16 +77,16 @@ FROM (
 ORDER BY b.id DESC;
 
 -- name: list_ingest_jobs
--- Jobs of a batch, behind one of them.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
+-- List the jobs of a batch, after one of them.
+SELECT {columns ingest_jobs j}
 FROM ingest_jobs j
 WHERE (j.batch_id, j.id) > (:batch_id, :after) AND j.batch_id <= :batch_id
 ORDER BY j.batch_id, j.id
 LIMIT :most;
 
 -- name: list_ingest_jobs_by_status
--- Jobs of a batch in one state, behind one of them.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
+-- List the jobs of a batch in one state, after one of them.
+SELECT {columns ingest_jobs j}
 FROM ingest_jobs j
 WHERE (j.batch_id, j.status, j.id) > (:batch_id, :status, :after)
   AND (j.batch_id, j.status) <= (:batch_id, :status)
@@ -93,34 +94,34 @@ ORDER BY j.batch_id, j.status, j.id
 LIMIT :most;
 
 -- name: waiting_ingest_jobs
--- Jobs of all batches in a state, in the order of their places, behind one place.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
+-- List the jobs of all batches in a state, in the order of the queue, after one position.
+SELECT {columns ingest_jobs j}
 FROM ingest_jobs j
 WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id)
 ORDER BY j.priority, j.id
 LIMIT :most;
 
 -- name: newest_failed_ingest_jobs
--- Failed jobs of all batches, the last that failed first.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
+-- List the failed jobs of all batches, the last failure first.
+SELECT {columns ingest_jobs j}
 FROM ingest_jobs j
 WHERE j.status = 'failed'
 ORDER BY j.last_modified DESC, j.id DESC
 LIMIT :most;
 
 -- name: ingest_tally
--- How many jobs of a batch, or of all, are in each state.
+-- Count the jobs of a batch, or of all batches, in each state.
 SELECT t.status, t.jobs, t.bytes
 FROM ingest_tallies t
 WHERE t.batch_id = :batch_id AND t.jobs > 0;
 
 -- name: ingest_jobs_without_batch
--- Jobs whose batch is not there.
+-- Find jobs whose batch does not exist.
 SELECT j.id FROM ingest_jobs j
 WHERE NOT EXISTS (SELECT 1 FROM ingest_batches b WHERE b.id = j.batch_id);
 
 -- name: ingest_locks_without_session
--- Locks whose session is not there.
+-- Find locks whose session does not exist.
 SELECT j.id FROM ingest_jobs j
 WHERE j.locked_by <> '' AND NOT EXISTS (SELECT 1 FROM ingest_sessions s WHERE s.id = j.locked_by)
 UNION ALL
@@ -128,7 +129,7 @@ SELECT b.id FROM ingest_batches b
 WHERE b.locked_by <> '' AND NOT EXISTS (SELECT 1 FROM ingest_sessions s WHERE s.id = b.locked_by);
 
 -- name: ingest_wrong_tallies
--- Batches of which the counted jobs are not the jobs that are there.
+-- Find batches whose counts differ from their jobs.
 SELECT c.batch_id, c.status, c.jobs, c.bytes
 FROM (SELECT j.batch_id, j.status, COUNT(*) AS jobs, CAST(SUM(j.space_needed) AS BIGINT) AS bytes
       FROM ingest_jobs j GROUP BY j.batch_id, j.status) c
@@ -141,7 +142,7 @@ WHERE t.jobs > 0 AND t.batch_id <> ''
   AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = t.batch_id AND j.status = t.status);
 
 -- name: ingest_wrong_totals
--- States of which the counted jobs of all batches are not the jobs that are there.
+-- Find states whose totals over all batches differ from the jobs.
 SELECT '', c.status, c.jobs, c.bytes
 FROM (SELECT j.status, COUNT(*) AS jobs, CAST(SUM(j.space_needed) AS BIGINT) AS bytes
       FROM ingest_jobs j GROUP BY j.status) c
@@ -153,7 +154,7 @@ FROM ingest_tallies t
 WHERE t.jobs > 0 AND t.batch_id = '' AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.status = t.status);
 
 -- name: ingest_stuck_batches
--- Batches that are processing although no job of theirs is.
+-- Find batches that are processing without a processing job.
 SELECT b.id FROM ingest_batches b
 WHERE b.status = 'processing'
   AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = b.id AND j.side = 'batch-processing');

@@ -1,20 +1,19 @@
--- The texts by which deposits are found.
+-- The texts that find deposits.
 
 -- name: add_search_keys
--- Write texts by which a deposit is found. The depositor of a batch is written once.
-INSERT INTO search_keys (namespace, key, kind, name, collection, reference, version)
-{rows namespace text, key text, kind text, name text, collection text, reference text, version bigint}
+-- Write the texts that find a deposit. The depositor of a batch is written once.
+{insert search_keys}
 ON CONFLICT DO NOTHING;
 
 -- name: search_keys
--- The keys of a namespace from one text to another, in their order.
-SELECT k.namespace, k.key, k.kind, k.name, k.collection, k.reference, k.version
+-- List the keys of a namespace from one text to another, in their order.
+SELECT {columns search_keys k}
 FROM search_keys k
 WHERE k.namespace = :namespace AND k.key >= :first AND k.key <= :last
 ORDER BY k.key LIMIT :limit;
 
 -- name: namespaces_of_search_keys
--- The namespaces that have keys, found by one step through the index for each.
+-- Find the namespaces with keys, by one step through the index for each.
 WITH RECURSIVE each_namespace (name) AS (
     SELECT MIN(k.namespace) FROM search_keys k
     UNION ALL

@@ -1,7 +1,7 @@
 -- name: find_lots
--- Differs by necessity: PostgreSQL compares texts by its locale unless told to compare bytes.
--- The lots of visible datasets whose ids are from one text to another, in a namespace or in all. A
--- namespace is looked for among the first :most lots.
+-- Differs by necessity: PostgreSQL compares texts by its locale unless a collation says
+-- otherwise. Find the lots of visible datasets whose ids are between two texts, in a namespace
+-- or in all. With a namespace, only the first :most lots are searched.
 SELECT d.namespace, d.name, f.lot, f.status
 FROM (
     SELECT s.lot, s.dataset_id, s.status FROM lot_status s

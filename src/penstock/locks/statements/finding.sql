@@ -1,8 +1,8 @@
 -- Lots by their ids.
 
 -- name: find_lots
--- The lots of visible datasets whose ids are from one text to another, in a namespace or in all. A
--- namespace is looked for among the first :most lots.
+-- Find the lots of visible datasets whose ids are between two texts, in a namespace or in all.
+-- With a namespace, only the first :most lots are searched.
 SELECT d.namespace, d.name, f.lot, f.status
 FROM (
     SELECT s.lot, s.dataset_id, s.status FROM lot_status s

@@ -1,7 +1,8 @@
--- Forgetting what happened to lots long ago.
+-- Deletion of the old history of lots.
 
 -- name: oldest_lot_log
--- The first transitions after one: when each was, the run it tells of if that is known, and whether it tells how something else came about that still is: a lot from outside, a hold.
+-- List the first entries after one: its time, its run if that is known, and whether it explains
+-- a fact that still holds, such as a registered lot or a hold.
 SELECT g.id, g.at, r.id, CASE
     WHEN w.state = 'HELD' OR s.status = 'HOLD' THEN 1
     WHEN g.action IN ('register', 'announce') AND s.status IS NOT NULL THEN 1
@@ -16,5 +17,5 @@ LEFT JOIN lot_status s ON s.dataset_id = g.dataset_id AND s.lot = g.lot AND s.ro
 ORDER BY g.id;
 
 -- name: forget_lot_log
--- Delete transitions.
+-- Delete entries.
 DELETE FROM lot_log WHERE id {in ids bigint};

@@ -1,8 +1,10 @@
--- What is there of stretches whose lots are of several kinds. OFFSET 0 is a fence: PostgreSQL thinks
--- that a stretch is a large part of all lots, and would look at every lot for every stretch.
+-- The lots of stretches with lots of several kinds. OFFSET 0 is a fence: PostgreSQL estimates
+-- that a stretch is a large part of all lots, and would read every lot for every stretch.
 
 -- name: count_ready_lots
--- Differs by necessity: its rows lie in no order, and to look at each by way of an index is slow. So lots are counted in the index alone, and one scan finds the few that are not READY. How many lots of each stretch are READY, and whether there are others.
+-- Differs by necessity: PostgreSQL stores rows in no order, so reading each through an index is
+-- slow. Lots are counted in the index alone, and one scan finds the few that are not READY.
+-- Count the READY lots of each stretch, and report whether it has others.
 SELECT k.value, (
     SELECT COUNT(*) FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
@@ -18,7 +20,8 @@ LEFT JOIN (
 ) o ON o.head = left(k.value, CAST(:head AS INTEGER));
 
 -- name: count_odd_manifests
--- Differs by necessity: SQLite would begin with all lots. How many READY lots of each stretch have a manifest that is not complete, by its state.
+-- Differs by necessity: SQLite would start with all lots. Count the READY lots of each stretch
+-- whose manifest is not complete, by its state.
 SELECT k.value, o.state, o.odd
 FROM {each keys text AS k}
 JOIN (
@@ -32,7 +35,8 @@ JOIN (
 ) o ON o.head = left(k.value, CAST(:head AS INTEGER));
 
 -- name: known_lots
--- Differs by necessity: texts are joined by a function of another name. The lots of each stretch that are known, as one text.
+-- Differs by necessity: the function that joins texts has another name. List the known lots of
+-- each stretch, as one text.
 SELECT k.value, (
     SELECT string_agg(s.lot, '') FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
@@ -41,7 +45,8 @@ SELECT k.value, (
 FROM {each keys text AS k};
 
 -- name: count_other_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, what became of them, who makes them and whether they are held by hand.
+-- Differs by necessity: SQLite has no LATERAL. Count the known lots of each stretch that are not
+-- READY, by status, result, maker, and whether a person holds them.
 SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN LATERAL (
@@ -56,7 +61,8 @@ LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.
 GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END;
 
 -- name: count_awaited_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch nobody has begun to make, though jobs know them; how many are held.
+-- Differs by necessity: SQLite has no LATERAL. Count the lots of each stretch that no job has
+-- begun, although jobs know them, and the held lots among them.
 SELECT k.value, COUNT(DISTINCT w.lot), COUNT(DISTINCT CASE WHEN w.state = 'HELD' THEN w.lot END)
 FROM {each keys text AS k}
 CROSS JOIN {each jobs uuid AS j}
@@ -73,7 +79,8 @@ WHERE NOT EXISTS (
 GROUP BY k.value;
 
 -- name: other_lots
--- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, what became of them, who makes them and whether they are held by hand.
+-- Differs by necessity: SQLite has no LATERAL. List the known lots of stretches that are not
+-- READY, with status, result, maker, and whether a person holds them.
 SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END
 FROM {each keys text AS k}
 CROSS JOIN LATERAL (
@@ -87,7 +94,8 @@ LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.
     AND m.state <> 'complete' AND m.state = 'removed' AND s.status = 'ERROR' AND s.run_id IS NULL;
 
 -- name: awaited_lots
--- Differs by necessity: LATERAL is not SQLite's. What jobs have to do with lots of stretches, and have not done.
+-- Differs by necessity: SQLite has no LATERAL. List the unfinished work of jobs on lots of
+-- stretches.
 SELECT w.lot, w.state
 FROM {each keys text AS k}
 CROSS JOIN {each jobs uuid AS j}

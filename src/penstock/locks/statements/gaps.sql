@@ -1,13 +1,13 @@
--- What is there of the lots of a dataset, stretch by stretch. A stretch is a text: its first and its
--- last lot, each of :width characters. Longer and shorter ids between the two are other lots.
--- CROSS JOIN keeps SQLite from beginning with all lots of the dataset.
+-- The lots of a dataset, stretch by stretch. A stretch is a text: its first and its last lot,
+-- each of :width characters. Longer and shorter ids between the two are other lots. CROSS JOIN
+-- keeps SQLite from starting with all lots of the dataset.
 
 -- name: interval_of_dataset
--- By which interval the lots of a dataset are cut.
+-- Find the interval of a dataset's lots.
 SELECT d.interval FROM lot_datasets d WHERE d.dataset_id = :dataset_id;
 
 -- name: sample_lots
--- The first and the last lots of a dataset.
+-- Find the first and the last lots of a dataset.
 SELECT a.lot FROM (
     SELECT s.lot FROM lot_status s WHERE s.dataset_id = :dataset_id AND s.role = 'OUTPUT'
     ORDER BY s.lot LIMIT :most
@@ -19,7 +19,7 @@ SELECT b.lot FROM (
 ) b;
 
 -- name: read_lots_named
--- Some lots of a dataset.
+-- Read some lots of a dataset.
 SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name
 FROM {each lots text AS k}
 CROSS JOIN lot_status s
@@ -27,7 +27,7 @@ LEFT JOIN jobs j ON j.id = s.job_id
 WHERE s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT';
 
 -- name: odd_manifests
--- The READY lots of stretches whose manifest is not complete, and its state.
+-- Find the READY lots of stretches whose manifest is not complete, and its state.
 SELECT m.lot, m.state
 FROM {each keys text AS k}
 CROSS JOIN lot_manifests m

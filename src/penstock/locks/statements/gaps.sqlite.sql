@@ -1,7 +1,9 @@
--- What is there of stretches whose lots are of several kinds; SQLite takes the tables as they are written.
+-- The lots of stretches with lots of several kinds. SQLite joins tables in the order in which
+-- they are written.
 
 -- name: count_ready_lots
--- Differs by necessity: SQLite keeps the rows in the order of lots, PostgreSQL does not. How many lots of each stretch are READY, and whether there may be others.
+-- Differs by necessity: SQLite stores the rows in the order of lots, PostgreSQL does not. Count
+-- the READY lots of each stretch, and report whether it may have others.
 SELECT k.value, (
     SELECT COUNT(*) FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
@@ -11,7 +13,8 @@ SELECT k.value, (
 FROM {each keys text AS k};
 
 -- name: count_odd_manifests
--- Differs by necessity: a CROSS JOIN keeps SQLite from beginning with all lots. How many READY lots of each stretch have a manifest that is not complete, by its state.
+-- Differs by necessity: a CROSS JOIN keeps SQLite from starting with all lots. Count the READY
+-- lots of each stretch whose manifest is not complete, by its state.
 SELECT k.value, m.state, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN lot_manifests m
@@ -23,7 +26,8 @@ WHERE m.dataset_id = :dataset_id AND m.lot >= substr(k.value, 1, CAST(:width AS 
 GROUP BY k.value, m.state;
 
 -- name: known_lots
--- Differs by necessity: texts are joined by a function of another name. The lots of each stretch that are known, as one text.
+-- Differs by necessity: the function that joins texts has another name. List the known lots of
+-- each stretch, as one text.
 SELECT k.value, (
     SELECT group_concat(s.lot, '') FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
@@ -32,7 +36,8 @@ SELECT k.value, (
 FROM {each keys text AS k};
 
 -- name: count_other_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, what became of them, who makes them and whether they are held by hand.
+-- Differs by necessity: SQLite has no LATERAL. Count the known lots of each stretch that are not
+-- READY, by status, result, maker, and whether a person holds them.
 SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
@@ -45,7 +50,8 @@ WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS 
 GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END;
 
 -- name: count_awaited_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch nobody has begun to make, though jobs know them; how many are held.
+-- Differs by necessity: SQLite has no LATERAL. Count the lots of each stretch that no job has
+-- begun, although jobs know them, and the held lots among them.
 SELECT k.value, COUNT(DISTINCT w.lot), COUNT(DISTINCT CASE WHEN w.state = 'HELD' THEN w.lot END)
 FROM {each keys text AS k}
 CROSS JOIN {each jobs uuid AS j}
@@ -59,7 +65,8 @@ WHERE w.job_id = j.value AND w.lot >= substr(k.value, 1, CAST(:width AS INTEGER)
 GROUP BY k.value;
 
 -- name: other_lots
--- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, what became of them, who makes them and whether they are held by hand.
+-- Differs by necessity: SQLite has no LATERAL. List the known lots of stretches that are not
+-- READY, with status, result, maker, and whether a person holds them.
 SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
@@ -71,7 +78,8 @@ WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS 
   AND length(s.lot) = :width;
 
 -- name: awaited_lots
--- Differs by necessity: LATERAL is not SQLite's. What jobs have to do with lots of stretches, and have not done.
+-- Differs by necessity: SQLite has no LATERAL. List the unfinished work of jobs on lots of
+-- stretches.
 SELECT w.lot, w.state
 FROM {each keys text AS k}
 CROSS JOIN {each jobs uuid AS j}

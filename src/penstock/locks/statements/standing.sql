@@ -1,8 +1,9 @@
--- How everything stands, for whoever looks at all of it. What is counted is counted up to :most.
+-- The overview of the system. Counts stop at :most.
 
 -- name: standing_of_jobs
--- How many open lots jobs have in which state, of those that have any and in a namespace if one is
--- named; each row with how many jobs were looked at, one row without a name when none is told of.
+-- Count the open lots of jobs by state, of the jobs that have any, in a namespace if one is
+-- given. Each row has the number of jobs examined; without any result there is one row without a
+-- name.
 WITH running (job_id, total) AS (
     SELECT w.job_id, COUNT(*) FROM lot_work w WHERE w.state = 'RUNNING' GROUP BY w.job_id
 ),
@@ -28,7 +29,8 @@ LEFT JOIN (
 LEFT JOIN running n ON n.job_id = page.id
 
 -- name: oldest_work
--- Since when the lots have waited that jobs work on next, at the longest, and the oldest claim goes on.
+-- Find since when the next lots of jobs have waited, at the longest, and since when the oldest
+-- claim runs.
 SELECT
     (SELECT MIN(n.since) FROM (
         SELECT (SELECT w.since FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'READY' ORDER BY w.rank, w.lot_key LIMIT 1) AS since
@@ -37,8 +39,9 @@ SELECT
     (SELECT MIN(w.since) FROM lot_work w WHERE w.state = 'RUNNING');
 
 -- name: stuck_lots
--- Lots that failed or were held and wait for another try or for a person, the newest first among
--- so many that were looked at; with their job's inputs and outputs, who held them last, and why.
+-- List the lots that failed or were held, and wait for another try or for a person: the newest
+-- first, among a number of lots examined, with the inputs and outputs of the job, who held them
+-- last, and why.
 SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id, b.job_id, b.inputs, b.outputs,
     (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1),
     (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1)
@@ -57,8 +60,8 @@ FROM (
 ORDER BY b.since DESC, b.lot
 
 -- name: held_outputs
--- The lots that are held, of those that jobs write and are not kept from; a key is a dataset's id, a
--- job's id and a lot.
+-- Find the held lots among the outputs of jobs that no person holds there; a key is a dataset's
+-- id, a job's id and a lot.
 SELECT s.job_id, s.lot, d.namespace, d.name
 FROM {each keys text AS k}
 JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID) AND s.lot = substr(k.value, 73)
@@ -71,7 +74,7 @@ WHERE NOT EXISTS (
 )
 
 -- name: whole_holds
--- The datasets and jobs that are held, the newest first.
+-- List the held datasets and jobs, the newest hold first.
 SELECT h.id, h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), s.namespace, s.name, h.who, h.why, h.since
 FROM lot_holds h
 LEFT JOIN datasets d ON d.id = h.id AND h.kind = 'DATASET'
@@ -81,8 +84,8 @@ WHERE CAST(:namespace AS TEXT) IS NULL OR COALESCE(d.namespace, j.namespace) = :
 ORDER BY h.since DESC LIMIT :limit
 
 -- name: newest_lots
--- Of each dataset whose lots are cut by an interval: the newest lot that is READY among so many, and
--- the oldest that was looked at for it.
+-- Find, for each dataset with an interval, the newest READY lot among a number of lots, and the
+-- oldest lot examined.
 SELECT d.namespace, d.name, l.interval,
     (SELECT MAX(r.lot) FROM (SELECT s.lot, s.status FROM lot_status s WHERE s.dataset_id = l.dataset_id AND s.role = 'OUTPUT' ORDER BY s.lot DESC LIMIT :most) r WHERE r.status = 'READY'),
     (SELECT MIN(r.lot) FROM (SELECT s.lot FROM lot_status s WHERE s.dataset_id = l.dataset_id AND s.role = 'OUTPUT' ORDER BY s.lot DESC LIMIT :most) r)
@@ -92,7 +95,7 @@ ORDER BY d.namespace, d.name
 LIMIT :datasets
 
 -- name: lots_by_hour
--- How many of the last lot events fall into which slot of time since a moment, by their kind.
+-- Count the last lot events in each slot of time since a moment, by their kind.
 SELECT e.at / :slot, e.kind, COUNT(*)
 FROM (SELECT o.at, o.kind, o.dataset_id FROM lot_events o ORDER BY o.id DESC LIMIT :most) e
 WHERE e.at >= :after

@@ -1,9 +1,9 @@
--- The folders that are object stores of ours.
+-- The folders that are initialized as object stores.
 
 -- name: store_begun_at
--- When a folder was begun as a store.
+-- Find when a folder was initialized as a store.
 SELECT begun_at FROM stores WHERE url = :url;
 
 -- name: begin_store
--- Remember that a folder has its mark.
+-- Record that a folder has its mark.
 INSERT INTO stores (url, begun_at) VALUES (:url, :now) ON CONFLICT (url) DO NOTHING;

@@ -1,10 +1,10 @@
--- What breaks an invariant: no rows when all is well. Each looks through whole tables, in one
+-- Rows that break an invariant; none if all is well. Each statement reads whole tables, in one
 -- snapshot and without a lock, and stops after :most rows.
 
 -- name: broken_current_versions
--- Datasets whose current version was not published, or not by a run that completed. A stream
--- publishes what it writes at once, and that stays when its job's type is stated anew (the stamp
--- of which is eight times its moment).
+-- Find datasets whose current version was not published, or not by a completed run. A stream
+-- publishes its outputs at once, and they stay published when the type of its job changes later
+-- (the stamp of the type is eight times its moment).
 SELECT d.namespace, d.name, d.current_version_id, COALESCE(r.state, v.origin, 'not there')
 FROM datasets d
 LEFT JOIN dataset_versions v ON v.id = d.current_version_id AND v.dataset_id = d.id
@@ -18,7 +18,7 @@ WHERE d.current_version_id IS NOT NULL
 LIMIT :most
 
 -- name: broken_newest_versions
--- Datasets whose current version is not the one that was published last.
+-- Find datasets whose current version is not the one published last.
 SELECT d.namespace, d.name, COALESCE(CAST(d.current_version_id AS TEXT), 'none')
 FROM datasets d
 LEFT JOIN dataset_versions v ON v.id = d.current_version_id
@@ -30,7 +30,8 @@ WHERE (v.id IS NOT NULL AND d.published_at <> v.published_at)
 LIMIT :most
 
 -- name: broken_pins
--- What runs read or wrote that is no version of that dataset, or is not what that run made.
+-- Find inputs and outputs of runs whose version is not of that dataset, or was not written by
+-- that run.
 SELECT u.run_id, u.role, u.dataset_id, u.version_id
 FROM run_datasets u
 LEFT JOIN runs r ON r.id = u.run_id
@@ -41,7 +42,7 @@ WHERE r.id IS NULL OR v.id IS NULL
 LIMIT :most
 
 -- name: broken_run_counts
--- Jobs that count other runs or versions than there are.
+-- Find jobs with wrong counts of runs or versions.
 SELECT j.namespace, j.name, j.run_count, j.version_count
 FROM jobs j
 WHERE j.run_count <> (SELECT COUNT(*) FROM runs r WHERE r.job_id = j.id)
@@ -49,7 +50,7 @@ WHERE j.run_count <> (SELECT COUNT(*) FROM runs r WHERE r.job_id = j.id)
 LIMIT :most
 
 -- name: broken_version_counts
--- Datasets that count other versions than there are, or do not know the latest.
+-- Find datasets with a wrong count of versions, or a wrong latest version.
 SELECT d.namespace, d.name, d.version_count, d.latest_number
 FROM datasets d
 LEFT JOIN dataset_versions v ON v.id = d.latest_version_id AND v.dataset_id = d.id
@@ -62,7 +63,7 @@ WHERE d.version_count <> (SELECT COUNT(*) FROM dataset_versions n WHERE n.datase
 LIMIT :most
 
 -- name: broken_latest_runs
--- Jobs that show another run than their newest, or in another state than it is in.
+-- Find jobs that show a run that is not their newest, or not its state.
 SELECT j.namespace, j.name, COALESCE(CAST(j.latest_run_id AS TEXT), 'none'), j.latest_run_state
 FROM jobs j
 LEFT JOIN runs r ON r.id = j.latest_run_id
@@ -74,7 +75,7 @@ WHERE (j.latest_run_id IS NOT NULL AND (r.id IS NULL OR r.state <> j.latest_run_
 LIMIT :most
 
 -- name: broken_job_versions
--- Runs with a version of their job that is not there, or that nobody stated and began after them.
+-- Find runs with a job version that does not exist, or that was not stated and began after them.
 SELECT r.id, j.namespace, j.name, r.job_version_id
 FROM runs r
 JOIN jobs j ON j.id = r.job_id
@@ -84,7 +85,7 @@ WHERE r.job_version_id IS NOT NULL
 LIMIT :most
 
 -- name: broken_tallies
--- Namespaces whose visible datasets or jobs are counted wrongly, and what would be right.
+-- Find namespaces with wrong counts of visible datasets or jobs, and the right counts.
 SELECT c.kind, c.namespace, c.state, COALESCE(t.total, 0), c.total
 FROM (SELECT 'DATASET' AS kind, d.namespace, '' AS state, COUNT(*) AS total
       FROM datasets d WHERE d.hidden = 0 GROUP BY d.namespace
@@ -105,8 +106,8 @@ WHERE t.total <> 0
 LIMIT :most
 
 -- name: broken_event_counts
--- Hours whose events are counted wrongly, and what would be right. Before 1970 a remainder is
--- negative, and an hour still begins before what is in it.
+-- Find hours with wrong counts of events, and the right counts. Before 1970 a remainder is
+-- negative, and an hour still begins before its events.
 SELECT c.hour, c.event_type, COALESCE(k.total, 0), c.total
 FROM (SELECT t.hour, t.event_type, COUNT(*) AS total
       FROM (SELECT e.event_time - (e.event_time % 3600000000 + 3600000000) % 3600000000 AS hour,
@@ -126,7 +127,7 @@ WHERE k.total <> 0
 LIMIT :most
 
 -- name: broken_search_docs
--- Datasets and jobs that are not found by search as what they are, and words that lead nowhere.
+-- Find datasets and jobs whose words in search are wrong, and words without a dataset or job.
 SELECT t.kind, t.namespace, t.name
 FROM (SELECT 'DATASET' AS kind, d.id, d.namespace, d.name, d.hidden FROM datasets d
       UNION ALL
@@ -142,7 +143,7 @@ WHERE NOT EXISTS (SELECT 1 FROM datasets d WHERE d.id = s.id)
 LIMIT :most
 
 -- name: broken_claims
--- Live claims whose run is not under way, or is another job's.
+-- Find live claims whose run has ended, or belongs to another job.
 SELECT j.namespace, j.name, w.lot, w.run_id, COALESCE(r.state, 'not there')
 FROM lot_work w
 LEFT JOIN runs r ON r.id = w.run_id
@@ -151,7 +152,7 @@ WHERE w.state = 'RUNNING' AND (r.id IS NULL OR r.state <> 'RUNNING' OR r.job_id 
 LIMIT :most
 
 -- name: open_runs_with_lots
--- A page of the runs that have lots and have not ended.
+-- Read a page of the unfinished runs with lots.
 SELECT r.id, r.job_id, r.facets, r.state
 FROM runs r
 WHERE r.id > :after AND r.state IN ('NEW', 'RUNNING') AND r.facets LIKE '%"penstock_lot"%'
@@ -159,7 +160,7 @@ ORDER BY r.id
 LIMIT :most
 
 -- name: broken_writers
--- Lots that have two makers, or two status rows of one job.
+-- Find lots with two makers, or with two status rows of one job.
 SELECT d.namespace, d.name, s.lot, COUNT(*)
 FROM lot_status s
 LEFT JOIN datasets d ON d.id = s.dataset_id
@@ -169,7 +170,7 @@ HAVING COUNT(*) > 1
 LIMIT :most
 
 -- name: broken_locks
--- Locks of work that nobody does: status rows in RUNNING without their live claim.
+-- Find locks without work: status rows in RUNNING without a live claim.
 SELECT d.namespace, d.name, s.lot, s.role, COALESCE(CAST(s.run_id AS TEXT), 'none')
 FROM lot_status s
 LEFT JOIN datasets d ON d.id = s.dataset_id
@@ -178,8 +179,8 @@ WHERE s.status = 'RUNNING' AND w.job_id IS NULL
 LIMIT :most
 
 -- name: broken_claimed_inputs
--- Live claims that do not hold what their run reads. Runs that only report events may read more, and
--- so may those whose job was wired to more since.
+-- Find live claims that do not lock the inputs of their run. A run that only reports events may
+-- read more, and so may a run whose job was wired to more since.
 SELECT j.namespace, j.name, w.lot, d.namespace, d.name
 FROM lot_work w
 JOIN lot_jobs l ON l.job_id = w.job_id AND l.updated_at <= w.since
@@ -194,7 +195,7 @@ WHERE w.state = 'RUNNING' AND s.job_id IS NULL
 LIMIT :most
 
 -- name: broken_ready_lots
--- Lots that are READY in a version that is not there, or that no completed run has published.
+-- Find READY lots whose version does not exist, or was not published by a completed run.
 SELECT d.namespace, d.name, s.lot, COALESCE(CAST(s.version_id AS TEXT), 'none'), COALESCE(r.state, v.origin, 'not there')
 FROM lot_status s
 LEFT JOIN datasets d ON d.id = s.dataset_id
@@ -207,7 +208,7 @@ WHERE s.role = 'OUTPUT' AND s.status = 'READY'
 LIMIT :most
 
 -- name: broken_holds
--- Lots that are held for nothing, or that something is said to hold and nothing does.
+-- Find lots that are held without a reason, and reasons without a held lot.
 SELECT d.namespace, d.name, b.lot, b.status, b.why
 FROM (
     SELECT s.dataset_id, s.lot, s.status, 'nothing' AS why
@@ -223,7 +224,7 @@ LEFT JOIN datasets d ON d.id = b.dataset_id
 LIMIT :most
 
 -- name: broken_consumed_lots
--- Lots that a job has consumed in a version that is not there.
+-- Find lots that a job has consumed in a version that does not exist.
 SELECT j.namespace, j.name, d.namespace, d.name, s.lot, s.version_id
 FROM lot_status s
 LEFT JOIN datasets d ON d.id = s.dataset_id
@@ -233,7 +234,8 @@ WHERE s.role = 'INPUT' AND s.status = 'DONE' AND s.version_id IS NOT NULL AND v.
 LIMIT :most
 
 -- name: every_lot_job_from
--- A page of the jobs that work lot by lot, each with its name and how many datasets find it.
+-- Read a page of the jobs that process lots, each with its name and the number of datasets that
+-- list it.
 SELECT l.job_id, j.namespace, j.name,
        (SELECT COUNT(*) FROM lot_job_datasets d WHERE d.job_id = l.job_id)
 FROM lot_jobs l
@@ -243,7 +245,7 @@ ORDER BY l.job_id
 LIMIT :most
 
 -- name: work_of_job_from
--- A page of what a job has to do, by lot.
+-- Read a page of a job's work, by lot.
 SELECT w.lot
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after
@@ -251,7 +253,7 @@ ORDER BY w.lot
 LIMIT :most
 
 -- name: broken_meetings
--- Lots that can be read and that a job never met although it is wired to read them.
+-- Find READY lots that a job never met although it is wired to read them.
 SELECT j.namespace, j.name, d.namespace, d.name, s.lot
 FROM lot_jobs l
 JOIN lot_job_datasets x ON x.job_id = l.job_id AND x.role = 'INPUT'
@@ -263,7 +265,7 @@ WHERE l.stated = 1 AND w.job_id IS NULL
 LIMIT :most
 
 -- name: broken_manifests
--- Lots that are READY with a manifest that is not complete or empty, or with none though an arc made them.
+-- Find READY lots whose manifest is not complete or empty, and lots of arcs without a manifest.
 SELECT d.namespace, d.name, s.lot, COALESCE(m.state, 'no manifest')
 FROM lot_status s
 LEFT JOIN lot_manifests m ON m.version_id = s.version_id
@@ -275,7 +277,7 @@ WHERE s.role = 'OUTPUT' AND s.status = 'READY'
 LIMIT :most
 
 -- name: broken_attempts
--- Manifests of versions that another attempt made than the run that published them, or a failed one.
+-- Find manifests of versions that another attempt than the publishing run made, or a failed one.
 SELECT d.namespace, d.name, m.lot, m.attempt, COALESCE(r.state, 'not there')
 FROM lot_manifests m
 JOIN dataset_versions v ON v.id = m.version_id AND v.run_id IS NOT NULL
@@ -286,7 +288,7 @@ WHERE m.state <> 'removed' AND substr(m.attempt, 9, 1) = '-' AND substr(m.attemp
 LIMIT :most
 
 -- name: ready_manifests_from
--- A page of the manifests that readers get: those of the versions in which lots are READY.
+-- Read a page of the manifests that readers get: those of READY versions.
 SELECT s.dataset_id, s.lot, s.version_id, m.state, m.key, m.digest, m.attempt, m.uris, m.bytes
 FROM lot_status s
 JOIN lot_manifests m ON m.version_id = s.version_id
@@ -296,7 +298,7 @@ ORDER BY s.dataset_id, s.lot
 LIMIT :most
 
 -- name: lots_still_in_versions
--- Which of these versions are those in which a lot is READY; a key is a dataset, a version and a lot.
+-- Find the versions in which a lot is still READY; a key is a dataset, a version and a lot.
 SELECT s.version_id
 FROM {each keys text AS k}
 JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
@@ -304,7 +306,7 @@ JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
     AND s.version_id = CAST(substr(k.value, 37, 36) AS UUID)
 
 -- name: broken_cursors
--- Subscribers that have had events which do not exist.
+-- Find subscribers whose cursor is after the last event.
 SELECT s.name, s.cursor, n.newest
 FROM subscribers s
 JOIN (SELECT 'webhook' AS kind,
@@ -318,7 +320,7 @@ WHERE s.cursor > n.newest
 LIMIT :most
 
 -- name: broken_parts
--- Parts that run although their lot is done, or whose run tells something else than they do.
+-- Find running parts of finished lots, and parts whose state differs from their run's.
 SELECT j.namespace, j.name, p.lot, p.part, p.state, COALESCE(r.state, 'not there')
 FROM arc_parts p
 LEFT JOIN runs r ON r.id = p.run_id
@@ -329,7 +331,7 @@ WHERE (p.state = 'running' AND (w.job_id IS NULL OR w.state = 'DONE'))
 LIMIT :most
 
 -- name: broken_leftovers
--- Attempts that are listed as failed although their run did not fail.
+-- Find attempts that are listed as failed although their run did not fail.
 SELECT j.namespace, j.name, a.lot, a.run_id, r.state
 FROM arc_attempts a
 JOIN runs r ON r.id = a.run_id
@@ -338,7 +340,7 @@ WHERE r.state NOT IN ('FAILED', 'ABORTED')
 LIMIT :most
 
 -- name: broken_arcs
--- Arcs whose job is not there or does not work lot by lot.
+-- Find arcs whose job does not exist or does not process lots.
 SELECT a.namespace, a.name
 FROM arcs a
 LEFT JOIN jobs j ON j.id = a.job_id
@@ -347,7 +349,7 @@ WHERE j.id IS NULL OR l.job_id IS NULL
 LIMIT :most
 
 -- name: broken_deposits
--- Stored versions whose run has not completed, or before which one is missing.
+-- Find stored versions whose run has not completed, or before which a version is missing.
 SELECT o.ark, o.version, o.job_id, COALESCE(r.state, 'pruned')
 FROM stored_objects o
 LEFT JOIN runs r ON r.id = o.run_id
@@ -356,18 +358,18 @@ WHERE (r.id IS NOT NULL AND r.state <> 'COMPLETED')
 LIMIT :most
 
 -- name: broken_ark_writers
--- Deposits that may write an object although what they had to write is stored.
+-- Find deposits that may write an object although they have stored it.
 SELECT w.ark, w.job_id
 FROM ark_writers w
 JOIN stored_objects o ON o.key = w.key
 LIMIT :most
 
 -- name: batches_are_lots_since
--- When batches began to be lots: those that were reported before are none.
+-- Find when batches began to be lots: batches reported before are none.
 SELECT COALESCE(MAX(m.applied_at), 0) FROM schema_migrations m WHERE m.name LIKE '%batch_lots'
 
 -- name: broken_batch_lots
--- Batches that are published as lots which are not there.
+-- Find batches that are published as lots that do not exist.
 SELECT b.batch_id, b.lot
 FROM batch_lots b
 LEFT JOIN lot_status s ON s.dataset_id = b.dataset_id AND s.lot = b.lot AND s.role = 'OUTPUT'
@@ -375,7 +377,8 @@ WHERE b.due_at = 0 AND s.dataset_id IS NULL
 LIMIT :most
 
 -- name: broken_job_edges
--- What runs read or wrote that their jobs do not show, or not as current while the run goes on.
+-- Find inputs and outputs of runs that are missing among the edges of their jobs, or are not
+-- current while the run has not ended.
 SELECT j.namespace, j.name, u.role, u.dataset_id, u.run_id
 FROM run_datasets u
 JOIN runs r ON r.id = u.run_id
@@ -385,7 +388,7 @@ WHERE e.job_id IS NULL OR (r.ended_at IS NULL AND e.current = 0)
 LIMIT :most
 
 -- name: shapes_of_jobs_from
--- A page of jobs, with what their current versions read and write.
+-- Read a page of jobs, with the inputs and outputs of their current versions.
 SELECT j.id, j.namespace, j.name, COALESCE(v.inputs, '[]'), COALESCE(v.outputs, '[]')
 FROM jobs j
 LEFT JOIN job_versions v ON v.id = j.current_version_id
@@ -394,21 +397,21 @@ ORDER BY j.id
 LIMIT :most
 
 -- name: checked_backfills
--- A page of backfills.
-SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.ran, b.since, b.created_at
+-- Read a page of backfills.
+SELECT {columns backfills b}
 FROM backfills b
 WHERE b.id > :after
 ORDER BY b.id
 LIMIT :most
 
 -- name: checked_backfill_lots
--- How many lots of these backfills are in each state.
+-- Count the lots of these backfills in each state.
 SELECT l.backfill_id, l.state, COUNT(*)
 FROM {each ids uuid AS k} JOIN backfill_lots l ON l.backfill_id = k.value
 GROUP BY l.backfill_id, l.state
 
 -- name: checked_replays
--- A page of replays.
+-- Read a page of replays.
 SELECT r.id, r.state, r.is_open, r.counts, r.since
 FROM replays r
 WHERE r.id > :after
@@ -416,13 +419,14 @@ ORDER BY r.id
 LIMIT :most
 
 -- name: checked_replay_steps
--- How many steps of these replays are in each state.
+-- Count the steps of these replays in each state.
 SELECT s.replay_id, s.state, COUNT(*)
 FROM {each ids uuid AS k} JOIN replay_steps s ON s.replay_id = k.value
 GROUP BY s.replay_id, s.state
 
 -- name: broken_replay_order
--- Steps of open replays that wait for more or fewer than are not done, or for one that never will be.
+-- Find steps of open replays with a wrong count of unfinished earlier steps, or behind a step
+-- that will never be done.
 SELECT s.replay_id, s.number, s.state, s.waits_for, COALESCE(b.undone, 0), COALESCE(b.lost, 0)
 FROM replays r
 JOIN replay_steps s ON s.replay_id = r.id
@@ -438,7 +442,7 @@ WHERE r.is_open = 1
 LIMIT :most
 
 -- name: broken_operations
--- Backfills and steps of replays whose job is not there or does not work lot by lot.
+-- Find backfills and steps of replays whose job does not exist or does not process lots.
 SELECT 'backfill' AS kind, b.id, b.job_id
 FROM backfills b
 WHERE NOT EXISTS (SELECT 1 FROM lot_jobs l JOIN jobs j ON j.id = l.job_id WHERE l.job_id = b.job_id)
@@ -449,7 +453,8 @@ WHERE NOT EXISTS (SELECT 1 FROM lot_jobs l JOIN jobs j ON j.id = l.job_id WHERE 
 LIMIT :most
 
 -- name: broken_turn_keepers
--- Replays that stand and keep no turns, or not as they stand, and who keeps turns and is no such replay.
+-- Find running or paused replays that do not order work, or not in their state, and others that
+-- do.
 SELECT r.id, r.state, CASE WHEN k.id IS NULL THEN 'does not keep the turns of its steps'
                            WHEN k.is_paused = 1 THEN 'keeps them as one that is paused'
                            ELSE 'keeps them as one that runs' END
@@ -465,7 +470,8 @@ WHERE COALESCE(r.state, '') NOT IN ('running', 'paused')
 LIMIT :most
 
 -- name: steps_without_turn
--- Steps that a replay which stands has not begun, and whose work does not wait for their turn.
+-- Find steps that a running or paused replay has not started, and whose work is not reserved for
+-- it.
 SELECT s.replay_id, s.number, s.state
 FROM replays r
 JOIN replay_steps s ON s.replay_id = r.id AND s.state IN ('pending', 'blocked')
@@ -475,15 +481,15 @@ WHERE r.state IN ('running', 'paused')
 LIMIT :most
 
 -- name: checked_turns
--- A page of the work that waits for its turn.
-SELECT t.job_id, t.lot, t.keepers, t.kept_since
+-- Read a page of the work that is reserved for replays.
+SELECT {columns lot_turns t}
 FROM lot_turns t
 WHERE (t.job_id, t.lot) > (:job_id, :lot)
 ORDER BY t.job_id, t.lot
 LIMIT :most
 
 -- name: unbegun_steps_of_work
--- Which of this work, each a job's id and a lot, replays that stand have not begun.
+-- Find the work, each a job's id and a lot, that running or paused replays have not started.
 SELECT s.replay_id, s.job_id, s.lot
 FROM replays r
 JOIN replay_steps s ON s.replay_id = r.id AND s.state IN ('pending', 'blocked')

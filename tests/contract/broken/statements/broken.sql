@@ -303,7 +303,3 @@ DELETE FROM audit_log WHERE id = (SELECT MAX(id) FROM audit_log)
 -- name: break_audit_head
 -- Nothing says which entry is the newest.
 DELETE FROM audit_chain
-
--- name: unchain_audit_entries
--- As entries stood before there was a chain.
-UPDATE audit_log SET hash = ''

@@ -1,1 +1,0 @@
-INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('lot_work', 'lot_work_unmade', '500 50 1');
