@@ -69,7 +69,7 @@ def test_the_diagram_has_one_arrow_for_each_move() -> None:
 def test_the_chapter_says_what_each_state_means_and_what_may_follow() -> None:
     chapter = DOOR.markdown()
     assert "| SHUT | to be opened | OPEN, BRICKED |" in chapter
-    assert "| BRICKED | gone | nothing: it is final |" in chapter
+    assert "| BRICKED | gone | none: the state is final |" in chapter
 
 
 BY_HAND = Moves(
@@ -86,9 +86,9 @@ BY_HAND = Moves(
         (Door.OPEN, Door.SHUT, False, None),
         (Door.OPEN, Door.SHUT, True, None),
         (Door.SHUT, Door.OPEN, False, None),
-        (Door.SHUT, Door.OPEN, True, "that comes by itself, and is not done by hand"),
+        (Door.SHUT, Door.OPEN, True, "Penstock makes this move itself; administrators cannot"),
         (Door.BRICKED, Door.OPEN, True, None),
-        (Door.BRICKED, Door.OPEN, False, "that is an administrator's to do"),
+        (Door.BRICKED, Door.OPEN, False, "only an administrator can make this move"),
     ],
 )
 def test_by_hand_are_the_moves_of_administrators_and_no_others(
