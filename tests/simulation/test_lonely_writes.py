@@ -13,7 +13,7 @@ from penstock.db import open_database
 from penstock.store.write_queue import WriteQueue
 from tests.patience import HANG_SECONDS
 
-ROUNDS = 1500
+ROUNDS = 600
 
 
 def write(number: int) -> ReceiveEvent:
