@@ -167,36 +167,69 @@ class WorkState(StrEnum):
 
 WORK: Moves[WorkState] = Moves(
     "work",
+    # Rewiring a job can turn every state but RUNNING into WAITING, READY or DONE: a lot that its
+    # old inputs kept waiting may be done by the new ones, and the other way round. An OpenLineage
+    # event can report that a job already runs with other datasets than those that it is held for.
     {
-        WorkState.WAITING: frozenset({WorkState.READY, WorkState.RUNNING, WorkState.HELD}),
-        WorkState.READY: frozenset({WorkState.WAITING, WorkState.RUNNING, WorkState.HELD}),
-        WorkState.LATER: frozenset(
-            {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
-        ),
-        WorkState.RUNNING: frozenset(
+        WorkState.WAITING: frozenset(
             {
-                WorkState.DONE,
-                WorkState.LATER,
                 WorkState.READY,
-                WorkState.WAITING,
+                WorkState.LATER,  # an input that was held is released before the backoff ends
+                WorkState.RUNNING,
+                WorkState.DONE,
                 WorkState.HELD,
             }
         ),
-        WorkState.DONE: frozenset({WorkState.WAITING, WorkState.READY, WorkState.HELD}),
-        WorkState.HELD: frozenset({WorkState.WAITING, WorkState.READY, WorkState.DONE}),
+        # Never LATER: work that is READY has no backoff, and only a claim can fail.
+        WorkState.READY: frozenset(
+            {WorkState.WAITING, WorkState.RUNNING, WorkState.DONE, WorkState.HELD}
+        ),
+        WorkState.LATER: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.RUNNING,
+                WorkState.DONE,
+                WorkState.HELD,
+            }
+        ),
+        WorkState.RUNNING: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.LATER,
+                WorkState.DONE,
+                WorkState.HELD,
+            }
+        ),
+        # Never LATER: work that is DONE has no backoff either.
+        WorkState.DONE: frozenset(
+            {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
+        ),
+        WorkState.HELD: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.LATER,  # a failed output was held, and is released during the backoff
+                WorkState.RUNNING,
+                WorkState.DONE,
+            }
+        ),
     },
     meanings={
-        WorkState.WAITING: "an input is not there, or an output must not be written",
+        WorkState.WAITING: "an input is missing, or an output must not be written",
         WorkState.READY: "can be claimed",
-        WorkState.LATER: "failed, or what it needs is away, and is tried again after a while",
-        WorkState.RUNNING: "claimed: a worker has a lease on it",
+        WorkState.LATER: "failed, or a dependency was unavailable; retried after a backoff",
+        WorkState.RUNNING: "claimed: a worker holds a lease on it",
         WorkState.DONE: "completed; an administrator can resubmit it",
-        WorkState.HELD: "out of tries, or stopped by an administrator: waits for a person",
+        WorkState.HELD: "out of tries, or held by an administrator; a person must release it",
     },
+    repeatable=True,
     remark=(
-        "What one job has to do with one lot. It follows from the status rows of the lot, which "
-        "are the truth, and is written with them. A worker claims what is READY; an OpenLineage "
-        "event can say that something runs already."
+        "The work of one job on one lot. The state is derived from the status rows of the lot and "
+        "written with them; every write checks this table. A worker claims READY work. An "
+        "OpenLineage event can report that work is already running. Rewiring a job derives its "
+        "states again. READY and DONE end a backoff, so they never become LATER without a claim."
     ),
 )
 
@@ -371,15 +404,15 @@ class ArcState(StrEnum):
 ARC: Moves[ArcState] = Moves(
     "arc",
     {
-        ArcState.RUNNING: frozenset({ArcState.COMPLETE, ArcState.PARTIAL}),
-        ArcState.COMPLETE: frozenset(),
+        # MISSING: the lease expired after all earlier attempts were cleaned, or the arc got a new
+        # output during the claim.
+        ArcState.RUNNING: frozenset({ArcState.COMPLETE, ArcState.PARTIAL, ArcState.MISSING}),
+        ArcState.COMPLETE: frozenset({ArcState.RUNNING, ArcState.MISSING}),
         ArcState.PARTIAL: frozenset({ArcState.RUNNING, ArcState.MISSING}),
-        ArcState.MISSING: frozenset({ArcState.RUNNING}),
+        # PARTIAL: leftovers of an attempt are recorded late. COMPLETE: the arc lost its new output.
+        ArcState.MISSING: frozenset({ArcState.RUNNING, ArcState.COMPLETE, ArcState.PARTIAL}),
     },
-    by_hand={
-        ArcState.COMPLETE: frozenset({ArcState.RUNNING}),
-        ArcState.PARTIAL: frozenset({ArcState.COMPLETE}),
-    },
+    by_hand={ArcState.PARTIAL: frozenset({ArcState.COMPLETE})},
     meanings={
         ArcState.RUNNING: "a workload is at it; nobody else can begin",
         ArcState.COMPLETE: "published; it is not run again unless it is resubmitted",
@@ -390,8 +423,9 @@ ARC: Moves[ArcState] = Moves(
         ArcState.MISSING: "what failed was cleaned away, or a new output lacks it; run it again",
     },
     remark=(
-        "Rolled up from the status rows and manifests of a lot, never stored beside them. A lot "
-        "that an arc has not met has no state."
+        "Derived from the status rows and manifests of a lot on each read, and never stored: the "
+        "table lists the moves that the derivation yields. A lot that was not tried yet, or not "
+        "since it was resubmitted, has no state."
     ),
 )
 

@@ -279,6 +279,12 @@ class Model:
             found |= readers - {*self.around([root])}
         return found
 
+    def end_backoffs(self) -> None:
+        """Work that is done waits for nothing."""
+        for (job, lot), work in self.work.items():
+            if self.states(job, lot) == {"DONE"}:
+                work.not_before = 0
+
     def make_stale_again(self) -> None:
         """What was made of a version that is not the last is to be made again, where that is
         asked for; nothing new can be read for it, so that one look is enough.

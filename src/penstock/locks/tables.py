@@ -27,7 +27,7 @@ from penstock.locks.rows import (
     WorkRow,
 )
 from penstock.lots.tables import LotTables
-from penstock.states import WorkState
+from penstock.states import WORK, WorkState
 from penstock.store.table_cache import TableCache, write_only
 
 OutputKey = tuple[str, str]  # dataset id, lot
@@ -212,9 +212,11 @@ class LockTables:
         return version.published_at or source.since if version is not None else source.since
 
     def put_work(self, row: WorkRow) -> None:
-        """Change what a job has to do with a lot."""
+        """Write a job's work on a lot; refuse a change of state that the table WORK lacks."""
         key = (row.job_id, row.lot)
         before = self.work.get(key)
+        state = before.state if before is not None else WORK.initial
+        WORK.check(state, row.state, f"on lot {row.lot} of job {row.job_id}")
         if row.state == WorkState.READY or (before is not None and before.state == WorkState.READY):
             queue = self.queues.get(row.job_id)
             if queue is not None:

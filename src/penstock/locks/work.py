@@ -108,9 +108,9 @@ def prefetch(room: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
 def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
     """A job's work on a lot that stands elsewhere from now on.
 
-    Once it is READY there is nothing to wait for, whatever the clocks of other servers say.
+    READY and DONE end a backoff, whatever the clocks of other servers say.
     """
-    not_before = 0 if state == WorkState.READY else row.not_before
+    not_before = 0 if state in (WorkState.READY, WorkState.DONE) else row.not_before
     return replace(row, state=state, since=now, not_before=not_before)
 
 
