@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.commands import is_arc
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import Conflict
@@ -44,7 +43,7 @@ def report(
         "inputs": reads,
         "outputs": writes,
     }
-    flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), is_arc))
+    flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits())))
 
 
 def run_reported(flow: Flow, job: str, reads: list[Named], writes: list[Named]) -> str:

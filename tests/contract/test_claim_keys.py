@@ -9,13 +9,19 @@ from threading import Barrier
 
 import pytest
 
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.errors import Conflict
 from penstock.ids import job_id, new_id
 from penstock.locks.claiming import keyed_run
-from penstock.locks.commands import ClaimLots, CompleteClaims, HoldJob, Ref, ReleaseClaim
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteAndClaim,
+    CompleteClaims,
+    HoldJob,
+    Ref,
+    ReleaseClaim,
+)
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
 
@@ -146,7 +152,7 @@ def test_a_refused_end_of_a_claim_is_not_kept_in_memory(site: Site) -> None:
 
 def test_the_same_call_from_many_completes_once_and_claims_once(site: Site) -> None:
     (first,) = site.do(claim(None, count=1))
-    both = ExternalClaim(claim("k"), (Ref(first.id, first.token),))
+    both = CompleteAndClaim(claim("k"), (Ref(first.id, first.token),))
     sent = [site.catalog.submit(both) for _ in range(8)]
     taken = [future.result() for future in sent]
     assert sum(one.ended[0].refused is None for one in taken) == 1

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from penstock import ids
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import prune
@@ -73,7 +72,7 @@ class Past:
             "job": {"namespace": "ns", "name": job},
             "outputs": [{"namespace": "ns", "name": f"made by {job}"}],
         }
-        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits())))
 
     def prune(self) -> None:
         prune(self.database, lambda: NOW, 30 * DAY, who="ann", dry_run=False, pause=lambda _: None)

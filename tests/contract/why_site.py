@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from penstock import ids
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import Micros, format_time, parse_time
@@ -85,7 +84,7 @@ class Site:
             "inputs": [_named(reads, lot)],
             "outputs": [_named(writes, lot)],
         }
-        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits())))
         return run
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import (
     ClaimLots,
+    CompleteAndClaim,
     CompleteClaims,
     FailClaims,
     HeartbeatClaim,
@@ -141,7 +141,7 @@ _WEIGHTED: tuple[tuple[int, st.SearchStrategy[Any]], ...] = (
     (2, st.builds(lambda job, lots: ClaimLots(NS, job, "w3", lots=lots), some_job, some_lots)),
     (2, st.builds(HeartbeatClaim, refs, leases)),
     (5, some_refs.map(CompleteClaims)),
-    (3, st.builds(ExternalClaim, searches, some_refs)),
+    (3, st.builds(CompleteAndClaim, searches, some_refs)),
     (2, publications),
     (1, acceptances),
     (4, some_refs.map(FailClaims)),

@@ -8,12 +8,12 @@ from functools import singledispatch
 from typing import Any
 
 from penstock import ids
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
     ClaimLots,
+    CompleteAndClaim,
     CompleteClaims,
     Ended,
     FailClaims,
@@ -140,8 +140,9 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
 
 
 @follow.register
-def _(command: ExternalClaim, model: Model, outcome: Any) -> None:
+def _(command: CompleteAndClaim, model: Model, outcome: Any) -> None:
     follow(CompleteClaims(command.complete), model, outcome.ended)
+    model.end_backoffs()
     model.make_stale_again()
     follow(command.claim, model, outcome.claimed)
 

@@ -40,6 +40,7 @@ from penstock.states import ManifestState, WorkState
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
+_MANAGER = "arcs"  # the engine, as locks name it
 _LEFT = "whoever ran it was lost"
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class ApplyArc(Write, frozen=True):
             tries_max=arc.retry.tries,
             back_off_seconds=arc.retry.back_off_seconds,
             stale=arc.stale,
+            managed_by=_MANAGER,
         ).execute(uow, now)
         self._cut_lots(uow, arc, now)
         text = to_text(arc)
@@ -161,6 +163,9 @@ class ForgetArc(Write, frozen=True):
         row = arc_row(uow, self.namespace, self.name)
         audit.append(uow.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
         room.arcs.put(row.job_id, None)
+        jobs = uow.tables(LockTables).jobs
+        if (job := jobs.get(row.job_id)) is not None:
+            jobs.put(row.job_id, replace(job, managed_by=None))
 
 
 def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
@@ -169,11 +174,6 @@ def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
     if row is None:
         raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
     return row
-
-
-def is_arc(uow: UnitOfWork, job_id: str) -> bool:
-    """Whether a job is an arc, whose engine makes its lots."""
-    return uow.tables(ArcTables).arcs.get(job_id) is not None
 
 
 class ArcClaims(msgspec.Struct, frozen=True):
@@ -211,6 +211,7 @@ class ClaimArcLots(Write, frozen=True):
             count,
             lots=self.lots,
             newest=arc.newest_first,
+            manager=_MANAGER,
         )
         claims = claiming.execute(uow, now)
         for claim in claims:

@@ -41,6 +41,7 @@ class LotJobRow(Row, frozen=True):
     stale: Stale
     created_at: Micros
     updated_at: Micros
+    managed_by: str | None = None  # the engine that claims its lots; no other worker may
 
     @property
     def input_ids(self) -> tuple[str, ...]:

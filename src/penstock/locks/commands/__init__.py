@@ -13,6 +13,7 @@ from penstock.locks.commands.admin import (
 from penstock.locks.commands.claims import (
     Claimed,
     ClaimLots,
+    CompleteAndClaim,
     CompleteClaims,
     Ended,
     FailClaims,
@@ -29,6 +30,7 @@ from penstock.locks.lease_expiry import Sweep, Swept
 __all__ = [
     "ClaimLots",
     "Claimed",
+    "CompleteAndClaim",
     "CompleteClaims",
     "Ended",
     "FailClaims",

@@ -14,6 +14,7 @@ from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, work
 from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.commands.wiring import WireJob
+from penstock.locks.explain import advice
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
@@ -79,6 +80,7 @@ class ClaimLots(Write, frozen=True):
     lots: tuple[str, ...] | None = None  # only these; all of them READY, or none is claimed
     key: str | None = None  # asked again with the same, the same claims are the answer
     wiring: WireJob | None = None  # stated first; a claim that is refused states nothing
+    manager: str | None = None  # the engine that claims, if one does
 
     def prefetch(self, keys: Keys) -> None:
         """Whether the key was used before."""
@@ -89,9 +91,10 @@ class ClaimLots(Write, frozen=True):
         """Claim up to `count`; none is an empty list."""
         if not 1 <= self.count <= CLAIMS_AT_ONCE_MAX:
             raise Invalid(f"between 1 and {CLAIMS_AT_ONCE_MAX} lots are claimed at once")
+        room = uow.tables(LockTables)
+        self._check_manager(room)
         if self.wiring is not None:
             self.wiring.execute(uow, now)
-        room = uow.tables(LockTables)
         named = job_row(uow, self.namespace, self.job, visible=True)
         job = wired(room, named)
         if before := self._claimed_before(uow, job):
@@ -102,6 +105,15 @@ class ClaimLots(Write, frozen=True):
         seconds = lease(self.lease_seconds) or job.lease_seconds
         claims = claiming.take(uow, job, rows, self.owner, seconds, now, self.key)
         return [describe(uow, named, job, claim) for claim in claims]
+
+    def _check_manager(self, room: LockTables) -> None:
+        job = room.jobs.get(ids.job_id(self.namespace, self.job))
+        if job is not None and job.managed_by not in (None, self.manager):
+            command = advice.run_arc(f"{self.namespace}/{self.job}")
+            raise Conflict(
+                f"job {self.namespace}/{self.job} is an arc, whose engine claims its lots; to make "
+                f"one here and now: `{command}`"
+            )
 
     def _claimed_before(self, uow: UnitOfWork, job: LotJobRow) -> list[WorkRow]:
         """What was claimed with the same key and is still held; nothing, if the key is new."""
@@ -224,6 +236,7 @@ class CompleteClaims(Write, frozen=True):
         rows: list[tuple[Ref, WorkRow]] = []
         for ref in dict.fromkeys(self.claims):
             try:
+                _check_unmanaged(uow, ref)
                 rows.append((ref, claiming.live(uow, ref)))
             except PenstockError as refusal:
                 ended[ref] = Ended(ref.id, refused=refusal)
@@ -234,6 +247,43 @@ class CompleteClaims(Write, frozen=True):
                 named = tuple((_name(uow, d), version) for d, version in versions.items())
                 ended[ref] = Ended(ref.id, named, lot=claim.lot)
         return [ended[ref] for ref in self.claims]
+
+
+def _check_unmanaged(uow: UnitOfWork, ref: Ref) -> None:
+    run = uow.runs.get(ref.id)
+    job = uow.tables(LockTables).jobs.get(run.job_id) if run is not None else None
+    if job is not None and job.managed_by is not None:
+        raise Conflict(
+            f"claim {ref.id} is of an arc, whose engine publishes its lots; wait for the engine, "
+            "or release the claim to have the lot made again"
+        )
+
+
+class ClaimsTurnover(Struct, frozen=True):
+    """The results of claims that were to be completed, and the claims that follow them."""
+
+    ended: list[Ended]
+    claimed: list[Claimed]
+
+
+class CompleteAndClaim(Write, frozen=True):
+    """Complete claims, then claim more lots, in one transaction.
+
+    A worker that goes from lot to lot needs half the transactions. Each claim to complete is
+    refused alone; if the new claim is refused, nothing is completed.
+    """
+
+    claim: ClaimLots
+    complete: tuple[Ref, ...] = ()
+
+    def prefetch(self, keys: Keys) -> None:
+        """Prefetch the rows of the claim."""
+        self.claim.prefetch(keys)
+
+    def execute(self, uow: UnitOfWork, now: Micros) -> ClaimsTurnover:
+        """Complete, then claim."""
+        ended = CompleteClaims(self.complete).execute(uow, now) if self.complete else []
+        return ClaimsTurnover(ended, self.claim.execute(uow, now))
 
 
 def _name(uow: UnitOfWork, dataset_id: str) -> DatasetName:

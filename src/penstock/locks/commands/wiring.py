@@ -48,6 +48,7 @@ class WireJob(Write, frozen=True):
     enforced: bool | None = None
     stale: Stale | None = None
     within: str | None = None
+    managed_by: str | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> LotJobRow:
         """Write it, and look for work that is there already."""
@@ -124,6 +125,7 @@ class WireJob(Write, frozen=True):
             ),
             enforced=fresh.enforced if self.enforced is None else int(self.enforced),
             stale=fresh.stale if self.stale is None else self.stale,
+            managed_by=self.managed_by or fresh.managed_by,
             stated=fresh.stated if inputs is None and outputs is None else 1,
             updated_at=now,
         )

@@ -1,6 +1,6 @@
 """Receiving OpenLineage events of runs that work lot by lot."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 import msgspec
@@ -60,7 +60,6 @@ class Reported:
         run: RunRow | None,
         said: LotFacet | None,
         named: NamedLots,
-        has_engine: bool,
         within: str | None,
         now: Micros,
     ) -> None:
@@ -73,10 +72,10 @@ class Reported:
         self._said = said
         self._ours = said if said is not None and said.attempt is not None else None
         self._named = named
-        self._has_engine = has_engine
         self._within = within
         self._now = now
         self._job = self._room.jobs.get(event.job_id)
+        self._is_managed = self._job is not None and self._job.managed_by is not None
         self._owner = producer(event) or "events"
         # A run that goes on tells the same again and again; the log hears it once.
         self._is_news = run is None or event.event_type != "RUNNING"
@@ -89,7 +88,7 @@ class Reported:
             self._receive(claims, [])
             self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
             return
-        if claims and self._has_engine:
+        if claims and self._is_managed:
             self._hear(claims)
             return
         for refusal in self._named.refused if self._is_news else ():
@@ -177,7 +176,7 @@ class Reported:
             if needed is None:
                 continue
             at = (uow, job_id, run_id, needed)
-            stop = _ENGINE if self._has_engine else lock_plan.obstacle(*at, beside=beside)
+            stop = _ENGINE if self._is_managed else lock_plan.obstacle(*at, beside=beside)
             if stop is None:
                 free.append(needed)
             else:
@@ -417,7 +416,6 @@ class LockingEvent(Struct, frozen=True, gc=False):
     exclusive: ClassVar[bool] = False
 
     event: Event
-    has_engine: Callable[[UnitOfWork, str], bool]  # whether an engine makes the lots of this job
     within: str | None = None  # the namespace of a key that is for one
 
     def prefetch(self, keys: Keys) -> None:
@@ -438,6 +436,5 @@ class LockingEvent(Struct, frozen=True, gc=False):
             scope = WriteScope(self.within) if self.within is not None else None
             receive(uow, event, now, scope=scope)
         else:
-            has_engine = self.has_engine(uow, event.job_id)
-            known = (event.run_id, run, said, named, has_engine, self.within, now)
+            known = (event.run_id, run, said, named, self.within, now)
             Reported(uow, event, *known).receive()

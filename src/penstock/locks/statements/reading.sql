@@ -6,7 +6,7 @@
 -- How a job's lots are worked on, by the job's id.
 SELECT j.hidden,
        l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale,
-       l.created_at, l.updated_at
+       l.created_at, l.updated_at, l.managed_by
 FROM jobs j LEFT JOIN lot_jobs l ON l.job_id = j.id
 WHERE j.id = :id
 
@@ -290,7 +290,7 @@ ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 -- How the lots of these jobs are worked on, and what the jobs are called.
 SELECT j.namespace, j.name,
        l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale,
-       l.created_at, l.updated_at
+       l.created_at, l.updated_at, l.managed_by
 FROM {each ids uuid AS k}
 JOIN lot_jobs l ON l.job_id = k.value
 JOIN jobs j ON j.id = l.job_id
@@ -342,7 +342,7 @@ FROM {each ids uuid AS k} JOIN lot_reasons h ON h.dataset_id = k.value AND h.lot
 -- Lots that jobs have done with inputs of which there are newer versions, by job.
 SELECT j.namespace, j.name,
        w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade,
-       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale, l.created_at, l.updated_at
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale, l.created_at, l.updated_at, l.managed_by
 FROM lot_work w JOIN jobs j ON j.id = w.job_id JOIN lot_jobs l ON l.job_id = w.job_id
 WHERE w.stale_since > 0 AND :namespace IN ('', j.namespace) AND :job IN ('', j.name)
 ORDER BY w.job_id, w.lot_key

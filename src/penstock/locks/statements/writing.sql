@@ -1,6 +1,6 @@
 -- name: lot_jobs_by_ids
 -- How the lots of these jobs are worked on.
-SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.stated, j.stale, j.created_at, j.updated_at
+SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.stated, j.stale, j.created_at, j.updated_at, j.managed_by
 FROM {each ids uuid AS k} JOIN lot_jobs j ON j.job_id = k.value;
 
 -- name: lot_jobs_by_datasets
@@ -137,8 +137,8 @@ LIMIT :most;
 
 -- name: put_lot_jobs
 -- Write how jobs' lots are worked on.
-INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at)
-{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, stated bigint, stale text, created_at bigint, updated_at bigint}
+INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at, managed_by)
+{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, stated bigint, stale text, created_at bigint, updated_at bigint, managed_by text}
 ON CONFLICT (job_id) DO UPDATE SET
     inputs = excluded.inputs,
     outputs = excluded.outputs,
@@ -148,7 +148,8 @@ ON CONFLICT (job_id) DO UPDATE SET
     enforced = excluded.enforced,
     stated = excluded.stated,
     stale = excluded.stale,
-    updated_at = excluded.updated_at;
+    updated_at = excluded.updated_at,
+    managed_by = excluded.managed_by;
 
 -- name: forget_lot_job_datasets
 -- Forget which datasets' lots jobs read and write.

@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from penstock import ids
 from penstock.access.keys import Key, Role
-from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
 from penstock.catalog.text_schemas import LOT_SCHEMA, Text
 from penstock.clock import Micros, format_time
@@ -16,6 +15,8 @@ from penstock.errors import Invalid, PenstockError
 from penstock.locks.commands import (
     Claimed,
     ClaimLots,
+    CompleteAndClaim,
+    CompleteClaims,
     Ended,
     FailClaims,
     HeartbeatClaim,
@@ -177,7 +178,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    taken = await call.submit(ExternalClaim(claim, refs))
+    taken = await call.submit(CompleteAndClaim(claim, refs))
     activity_log.ended(call, taken.ended, began)
     activity_log.claimed(call, taken.claimed, began)
     why = None if taken.claimed else await call.read(no_work.why_nothing, namespace, job)
@@ -212,7 +213,7 @@ async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
 async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
     ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, CompleteByHand((ref,)))
+    (ended,) = await _end(call, CompleteClaims((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
@@ -234,7 +235,7 @@ async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
     return _stopped(ended)
 
 
-async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
+async def _end(call: Call, command: CompleteClaims | FailClaims) -> list[Ended]:
     began = call.door.plane.clock()
     ended = await call.submit(command)
     error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
@@ -251,7 +252,7 @@ def _stopped(ended: Ended) -> Stopped:
 async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
     refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, CompleteByHand(refs))))
+    return EndedClaims(_ended(body.claims, await _end(call, CompleteClaims(refs))))
 
 
 async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:

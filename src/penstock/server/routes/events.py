@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from penstock.access.keys import Role
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.namespaced import NamespacedEvent
 from penstock.catalog.events.parse import EVENT_TYPES, RUN, Event, items_of_list, read_event
@@ -224,7 +223,7 @@ async def _receive(call: Call, event: Event, size: int) -> None:
 
 
 def _receive_run(within: str | None, event: Event) -> LockingEvent:
-    return LockingEvent(event, is_arc, within)
+    return LockingEvent(event, within)
 
 
 def _receive_static(within: str | None, event: Event) -> ReceiveEvent:
