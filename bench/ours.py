@@ -22,12 +22,12 @@ from bench.turns import Turn, in_tasks
 from penstock.catalog.commands import DatasetName
 from penstock.config import Settings
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
+    ClaimResult,
     CompleteAndClaim,
     CompleteClaims,
-    Ended,
-    Ref,
     RegisterLots,
     WireJob,
 )
@@ -72,7 +72,7 @@ class InProcess:
         return uvloop.run(self._work(workers, at_once, seconds))
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        submit, held = self.plane.catalog.submit_async, dict[str, tuple[Ref, ...]]()
+        submit, held = self.plane.catalog.submit_async, dict[str, tuple[ClaimRef, ...]]()
 
         async def go_on(owner: str) -> int:
             claim = ClaimLots(NAMESPACE, JOB, owner, count=at_once)
@@ -116,11 +116,11 @@ class InTwoCalls(InProcess):
         return await in_tasks(steps, seconds)
 
 
-def _refs(claims: Iterable[Claimed]) -> tuple[Ref, ...]:
-    return tuple(Ref(claim.id, claim.token) for claim in claims)
+def _refs(claims: Iterable[ClaimedLot]) -> tuple[ClaimRef, ...]:
+    return tuple(ClaimRef(claim.id, claim.token) for claim in claims)
 
 
-def _completed(ended: Sequence[Ended]) -> int:
+def _completed(ended: Sequence[ClaimResult]) -> int:
     """How many claims were completed: all of them, or it is an error."""
     for end in ended:
         if end.refused is not None:

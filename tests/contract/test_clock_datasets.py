@@ -11,9 +11,9 @@ from penstock.db import open_database
 from penstock.errors import Invalid
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     HoldLot,
-    Ref,
     RegisterLots,
     Sweep,
     WireJob,
@@ -45,7 +45,7 @@ class Day:
     def claims(self, count: int = 10) -> list[str]:
         """What is there to be worked on; it is done at once."""
         claims = self.do(ClaimLots("ns", "hourly", "worker", count=count))
-        ended = self.do(CompleteClaims(tuple(Ref(claim.id, claim.token) for claim in claims)))
+        ended = self.do(CompleteClaims(tuple(ClaimRef(claim.id, claim.token) for claim in claims)))
         assert all(end.refused is None for end in ended)
         return [claim.lot for claim in claims]
 

@@ -16,10 +16,10 @@ from penstock.errors import Invalid
 from penstock.locks import pruning
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     FailClaims,
     LockingEvent,
-    Ref,
     RegisterLots,
     ResubmitLots,
     WireJob,
@@ -56,7 +56,7 @@ class Past:
         """Work on a lot so many days before now."""
         self.now = round(NOW - days * DAY)
         [claim] = self.do(ClaimLots("ns", "job", "worker", lots=(lot,)))
-        ref = Ref(claim.id, claim.token)
+        ref = ClaimRef(claim.id, claim.token)
         [ended] = self.do(FailClaims((ref,)) if fails else CompleteClaims((ref,)))
         assert ended.refused is None
         self.now = NOW

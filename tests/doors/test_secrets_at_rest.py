@@ -14,7 +14,7 @@ from penstock.db import open_database
 from penstock.errors import Conflict, Invalid
 from penstock.lots.rows import SubscriberKind
 from penstock.plane import Plane
-from penstock.subscribers.commands import SetSubscriber, listed
+from penstock.subscribers.commands import SetSubscriber, load_subscribers
 from tests.doors.serving import API, running
 
 SECRET = "hush-hush-1234"
@@ -45,7 +45,7 @@ def mode(path: Path) -> int:
 def stored(url: str) -> str:
     """Each row of the database that may hold a secret, as text."""
     with closing(open_database(url)) as database, database.read() as tx:
-        return f"{listed(tx)} {tx.fetch('all_collections')}"
+        return f"{load_subscribers(tx)} {tx.fetch('all_collections')}"
 
 
 def test_the_database_and_its_folders_are_private(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_plain_secrets_are_encrypted_when_a_server_opens(database_url: str) -> N
     with Plane.open(settings) as plane:
         rows = stored(database_url)
         with plane.catalog.read() as tx:
-            [row] = listed(tx)
+            [row] = load_subscribers(tx)
         revealed = plane.secrets.reveal(row.secret or "")
 
     assert SECRET not in rows

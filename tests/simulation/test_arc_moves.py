@@ -15,9 +15,9 @@ from penstock.clock import HOUR
 from penstock.errors import PenstockError
 from penstock.ids import job_id
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
+    ClaimRef,
     HoldWork,
-    Ref,
     RegisterLots,
     ReleaseClaim,
     ResubmitLots,
@@ -40,7 +40,7 @@ class Story:
 
     site: Site
     chance: random.Random
-    claims: list[Claimed] = field(default_factory=list)
+    claims: list[ClaimedLot] = field(default_factory=list)
     moves: set[tuple[ArcState, ArcState]] = field(default_factory=set)
 
     def act(self) -> None:
@@ -95,9 +95,9 @@ class Story:
         claimed = self.send(ClaimArcLots("ns", "make", "engine", 1))
         self.claims += claimed.claims if claimed is not None else ()
 
-    def ref(self) -> Ref:
+    def ref(self) -> ClaimRef:
         claim = self.chance.choice(self.claims[-2:])
-        return Ref(claim.id, claim.token)
+        return ClaimRef(claim.id, claim.token)
 
     def publish(self) -> None:
         if self.claims:

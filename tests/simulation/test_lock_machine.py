@@ -19,14 +19,14 @@ from penstock.db import Database, open_database
 from penstock.errors import PenstockError
 from penstock.locks import tables as room
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
+    ClaimResult,
     CompleteClaims,
-    Ended,
     FailClaims,
     HoldLot,
     HoldWork,
-    Ref,
     RegisterLots,
     ResubmitLots,
     Sweep,
@@ -90,7 +90,7 @@ class LockMachine(RuleBasedStateMachine):
             follow(command, self.model, outcome)
             self.model.end_backoffs()
             self.model.make_stale_again()
-            self.given += [Ref(claim.id, claim.token) for claim in _claimed(command, outcome)]
+            self.given += [ClaimRef(claim.id, claim.token) for claim in _claimed(command, outcome)]
         after = self._look()
         if all(map(_is_refused, outcomes)):
             assert after == self._tables, f"{commands} was refused, and changed something"
@@ -158,7 +158,7 @@ class LockMachine(RuleBasedStateMachine):
             self._servers.reverse()
 
 
-def _claimed(command: Any, outcome: Any) -> list[Claimed]:
+def _claimed(command: Any, outcome: Any) -> list[ClaimedLot]:
     if isinstance(outcome, ClaimsTurnover):
         return outcome.claimed
     return outcome if isinstance(command, ClaimLots) and isinstance(outcome, list) else []
@@ -176,7 +176,7 @@ def _is_refused(outcome: Any) -> bool:
     if isinstance(outcome, ClaimsTurnover):
         return not outcome.claimed and _is_refused(outcome.ended)
     if isinstance(outcome, list):
-        return all(isinstance(each, Ended) and each.refused is not None for each in outcome)
+        return all(isinstance(each, ClaimResult) and each.refused is not None for each in outcome)
     return isinstance(outcome, PenstockError)
 
 
@@ -349,7 +349,7 @@ def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockM
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     machine.send(ClaimLots("ns", "a", "w1"))
     ref = machine.given[-1]
-    machine.send(CompleteClaims((Ref(ref.id, 99), ref, Ref(ref.id, 0))))
+    machine.send(CompleteClaims((ClaimRef(ref.id, 99), ref, ClaimRef(ref.id, 0))))
     assert machine.model.runs == {ref.id: "COMPLETED"}
 
 

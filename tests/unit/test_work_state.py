@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from penstock.locks.lock_rules import Status
-from penstock.locks.work import work_state
+from penstock.locks.work import classify
 from penstock.states import WORK, WorkState
 
 STATUSES = (None, *Status)
@@ -36,7 +36,7 @@ def wrong(
     return [
         (inputs, outputs, own, later, found)
         for later in (False, True)
-        if (found := work_state(inputs, outputs, own, later=later))
+        if (found := classify(inputs, outputs, own, later=later))
         != expected(inputs, outputs, own, later)
     ]
 
@@ -66,20 +66,20 @@ def test_a_job_without_outputs_needs_only_its_inputs() -> None:
 def test_a_lot_is_runnable_when_its_input_is_ready_and_nothing_is_locked(
     made: Status | None, own: Status | None
 ) -> None:
-    assert work_state([Status.READY], [made], [own], later=False) == WorkState.READY
-    assert work_state([Status.READY], [made], [own], later=True) == WorkState.LATER
+    assert classify([Status.READY], [made], [own], later=False) == WorkState.READY
+    assert classify([Status.READY], [made], [own], later=True) == WorkState.LATER
 
 
 def test_nobody_is_runnable_without_inputs_that_are_ready_and_unlocked() -> None:
     for source, made, own in product(STATUSES, repeat=3):
         if source not in TO_READ or made not in TO_WRITE or own not in TO_USE:
-            state = work_state([source], [made], [own], later=False)
+            state = classify([source], [made], [own], later=False)
             assert state not in (WorkState.READY, WorkState.LATER)
 
 
 def test_it_never_says_running_because_only_a_claim_does() -> None:
     seen = {
-        work_state([source], [made], [own], later=later)
+        classify([source], [made], [own], later=later)
         for source, made, own in product(STATUSES, repeat=3)
         for later in (False, True)
     }

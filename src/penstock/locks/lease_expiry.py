@@ -18,7 +18,7 @@ from penstock.errors import PenstockError
 from penstock.locks import claiming, work
 from penstock.locks.commands.lots import register
 from penstock.locks.lock_rules import Status, writable
-from penstock.locks.rows import OUTSIDE, ClockRow
+from penstock.locks.rows import EXTERNAL_JOB, ClockRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import INTERVAL_MAX, Interval
 from penstock.store.write_queue import WriteQueue
@@ -27,7 +27,7 @@ from penstock.telemetry import logs
 AT_ONCE_MAX = 500
 
 
-class Swept(Struct, frozen=True):
+class SweepResult(Struct, frozen=True):
     """How much a sweep has changed, and whether there is more of it."""
 
     expired: int
@@ -42,7 +42,7 @@ class Swept(Struct, frozen=True):
         return AT_ONCE_MAX in (self.expired, self.due, self.ticked, self.shortened)
 
 
-class Limits(Struct, frozen=True):
+class SweepLimits(Struct, frozen=True):
     """The times by which a sweep finds what is due."""
 
     now: Micros  # a lease that ends, or a back-off, not after it
@@ -65,34 +65,34 @@ class Sweep(Write, frozen=True):
     of today.
     """
 
-    def execute(self, uow: UnitOfWork, now: Micros) -> Swept:
+    def execute(self, uow: UnitOfWork, now: Micros) -> SweepResult:
         """Look at what is due now."""
-        room, limits = uow.tables(LockTables), Limits.at(now)
-        expired = room.expired(now, AT_ONCE_MAX)
+        tables, limits = uow.tables(LockTables), SweepLimits.at(now)
+        expired = tables.list_expired_claims(now, AT_ONCE_MAX)
         for row in expired:
             error = f"the lease of {row.owner!r} ran out at {say_time(row.lease_until)}"
             claiming.fail(uow, row, error, now, expired=True)
-        early = room.early(limits.renewed_at_most, AT_ONCE_MAX)
+        early = tables.list_leases_ahead(limits.renewed_at_most, AT_ONCE_MAX)
         for row in early:  # not ended: whoever works on it may be alive, and says so in time
-            room.put_work(replace(row, lease_until=now + row.lease_seconds * SECOND))
-        for clock in room.clocks_ahead(limits.due_at_most):
+            tables.put_work(replace(row, lease_until=now + row.lease_seconds * SECOND))
+        for clock in tables.list_clocks_ahead(limits.due_at_most):
             due_at = Interval(clock.interval).at(now).end
-            room.clocks.put(clock.dataset_id, replace(clock, due_at=due_at))
-        due = room.due(now, AT_ONCE_MAX)
-        due += room.endless(limits.not_before_at_most, AT_ONCE_MAX - len(due))
+            tables.clocks.put(clock.dataset_id, replace(clock, due_at=due_at))
+        due = tables.list_due_retries(now, AT_ONCE_MAX)
+        due += tables.list_retries_ahead(limits.not_before_at_most, AT_ONCE_MAX - len(due))
         for row in due:
-            job = room.jobs.get(row.job_id)
+            job = tables.jobs.get(row.job_id)
             assert job is not None, "work is of a job that was wired"
-            room.put_work(replace(row, not_before=0))
-            work.refresh(room, job, [row.lot], now)
-        ticked = sum(_tick(uow, clock, now) for clock in room.due_clocks(now))
+            tables.put_work(replace(row, not_before=0))
+            work.refresh(tables, job, [row.lot], now)
+        ticked = sum(_tick(uow, clock, now) for clock in tables.list_due_clocks(now))
         lost = tuple((row.run_id or "", row.lot) for row in expired)
-        return Swept(len(expired), len(due), ticked, len(early), lost)
+        return SweepResult(len(expired), len(due), ticked, len(early), lost)
 
 
 def _tick(uow: UnitOfWork, clock: ClockRow, now: Micros) -> int:
     """Make lots READY whose interval has ended."""
-    room = uow.tables(LockTables)
+    tables = uow.tables(LockTables)
     interval = Interval(clock.interval)
     upcoming = interval.at(clock.due_at - 1)
     lots: list[str] = []
@@ -102,21 +102,21 @@ def _tick(uow: UnitOfWork, clock: ClockRow, now: Micros) -> int:
     if lots:
         dataset = uow.datasets.get(clock.dataset_id)
         assert dataset is not None, "a clock in use is a dataset"
-        arrived = _from_outside(room, dataset.id, lots)
+        arrived = _from_outside(tables, dataset.id, lots)
         # One that somebody holds already arrives as held.
         register(uow, dataset, arrived, claiming.PENSTOCK, now, renew=True)
-        room.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
+        tables.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
     return len(lots)
 
 
-def _from_outside(room: LockTables, dataset_id: str, lots: list[str]) -> list[str]:
+def _from_outside(tables: LockTables, dataset_id: str, lots: list[str]) -> list[str]:
     """Those of a clock's lots that nobody makes: whoever did must not stop the clock."""
-    room.outputs.prefetch((dataset_id, lot) for lot in lots)
-    rows = [room.outputs.get((dataset_id, lot)) for lot in lots]
+    tables.outputs.prefetch((dataset_id, lot) for lot in lots)
+    rows = [tables.outputs.get((dataset_id, lot)) for lot in lots]
     return [
         lot
         for lot, row in zip(lots, rows, strict=True)
-        if row is None or row.job_id == OUTSIDE or writable(Status(row.status))
+        if row is None or row.job_id == EXTERNAL_JOB or writable(Status(row.status))
     ]
 
 
@@ -155,7 +155,7 @@ class Sweeper:
             except Exception:
                 log.exception("leases were not looked at, and will be again")
 
-    def _sweep(self) -> Swept:
+    def _sweep(self) -> SweepResult:
         swept = self._catalog.submit(Sweep()).result()
         for run_id, lot in swept.lost:
             with logs.about(lot=lot, run=run_id):
@@ -170,5 +170,5 @@ class Sweeper:
 
     def _is_due(self) -> bool:
         with self._catalog.read() as tx:
-            found = tx.fetch_one("sweep_is_due", **asdict(Limits.at(self._clock())))
+            found = tx.fetch_one("sweep_is_due", **asdict(SweepLimits.at(self._clock())))
         return bool(found and found[0])

@@ -22,7 +22,7 @@ class Status(StrEnum):
     HOLD = "HOLD"  # waits for a person
 
 
-class Locks(NamedTuple):
+class RowLocks(NamedTuple):
     """What others, and the same job again, may not do while a row stands."""
 
     read: bool  # by anybody
@@ -30,20 +30,20 @@ class Locks(NamedTuple):
     local: bool  # again, by the row's own job
 
 
-FREE: Final = Locks(read=False, write=False, local=False)
-_SHUT: Final = Locks(read=True, write=True, local=False)
+FREE: Final = RowLocks(read=False, write=False, local=False)
+_SHUT: Final = RowLocks(read=True, write=True, local=False)
 _OUTPUT: Final = {
     None: FREE,
     Status.RUNNING: _SHUT,
-    Status.READY: Locks(read=False, write=True, local=False),
-    Status.RESUBMIT: Locks(read=True, write=False, local=False),
-    Status.ERROR: Locks(read=True, write=False, local=False),
+    Status.READY: RowLocks(read=False, write=True, local=False),
+    Status.RESUBMIT: RowLocks(read=True, write=False, local=False),
+    Status.ERROR: RowLocks(read=True, write=False, local=False),
 }
 _INPUT: Final = {None: FREE, Status.ERROR: FREE}
-_USED: Final = Locks(read=False, write=False, local=True)
+_USED: Final = RowLocks(read=False, write=False, local=True)
 
 
-def locks_of(role: Role, status: Status | None) -> Locks:
+def locks_of(role: Role, status: Status | None) -> RowLocks:
     """What a row with this role and status locks; None stands for no row."""
     if role == Role.OUTPUT:
         return _OUTPUT.get(status, _SHUT)

@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(_Facet).decode
 _decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 
-def told_of(facets: Facets) -> list[Check]:
+def read_checks(facets: Facets) -> list[Check]:
     """What the facets of a dataset say that checks of it said; what cannot be read says nothing."""
     raw = facets.get(ASSERTIONS)
     if raw is None:
@@ -64,8 +64,8 @@ def _check(raw: msgspec.Raw) -> Check | None:
     return Check(said.assertion, said.success, said.column or "")
 
 
-def judge(
-    room: LockTables,
+def apply_checks(
+    tables: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],
@@ -75,21 +75,21 @@ def judge(
     """Keep what checks said about a version of a lot; if one failed, and that version is the one
     that is there, the lot is held. Returned is why, if it is.
     """
-    _note(room, row, version_id, checks, run_id, now)
-    why = failed(checks)
+    _note(tables, row, version_id, checks, run_id, now)
+    why = describe_failures(checks)
     is_there = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
     if not why or not is_there or row.version_id != version_id:
         return ""
-    add_reason(room, row.dataset_id, row.lot, QUALITY)
+    add_reason(tables, row.dataset_id, row.lot, QUALITY)
     if row.status == Status.READY:
-        room.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
+        tables.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
     entry = (now, "hold", row.lot, None, row.dataset_id, run_id, row.status, Status.HOLD)
-    room.append(LogRow(*entry, WHO, why))
+    tables.append(LogRow(*entry, WHO, why))
     return why
 
 
 def _note(
-    room: LockTables,
+    tables: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],
@@ -98,7 +98,7 @@ def _note(
 ) -> None:
     for check in sorted(checks, key=lambda check: not check.success):  # of two, the one that failed
         name, field = _text(check.name, _NAME_CHARS_MAX), _text(check.field, _NAME_CHARS_MAX)
-        room.checks.put(
+        tables.checks.put(
             (version_id, name, field),
             CheckRow(
                 version_id=version_id,
@@ -114,7 +114,7 @@ def _note(
         )
 
 
-def failed(checks: Sequence[Check]) -> str:
+def describe_failures(checks: Sequence[Check]) -> str:
     """Which checks failed, in words; empty if none did."""
     bad = [check.words for check in checks if not check.success]
     if not bad:

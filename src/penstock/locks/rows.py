@@ -11,9 +11,11 @@ from penstock.locks.lock_rules import Status
 from penstock.states import WorkState
 
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
-OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
-NOWHERE = OUTSIDE  # the dataset of the INPUT row by which a person keeps a job from a lot
-GIVEN_BACK = "given back: "  # before what was away, where a claim was given back for that
+EXTERNAL_JOB = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
+HOLD_SENTINEL = (
+    EXTERNAL_JOB  # the dataset of the INPUT row by which a person keeps a job from a lot
+)
+RELEASE_PREFIX = "given back: "  # before what was away, where a claim was given back for that
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -49,9 +51,9 @@ class LotJobRow(Row, frozen=True):
         return _decode_ids(self.inputs)
 
     @property
-    def own_ids(self) -> tuple[str, ...]:
+    def input_row_ids(self) -> tuple[str, ...]:
         """The datasets of its INPUT rows: what it reads, and that of being kept from a lot."""
-        return (*self.input_ids, NOWHERE)
+        return (*self.input_ids, HOLD_SENTINEL)
 
     @property
     def output_ids(self) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ class LotJobDatasetRow(Row, frozen=True):
     job_id: str
 
 
-class HoldRow(Row, frozen=True):
+class LotHoldRow(Row, frozen=True):
     """A dataset or job that an administrator has stopped.
 
     `source_id` is there if the hold follows that of a dataset upstream.
@@ -139,7 +141,7 @@ class ReasonsRow(Row, frozen=True):
         return cls(dataset_id, lot, _encode_ids(reasons).decode())
 
 
-class KeeperRow(Row, frozen=True):
+class GateOwnerRow(Row, frozen=True):
     """Who has work done in an order of their own, as a replay has while it stands."""
 
     id: str
@@ -147,7 +149,7 @@ class KeeperRow(Row, frozen=True):
     is_paused: int
 
 
-class TurnRow(Row, frozen=True):
+class GatedWorkRow(Row, frozen=True):
     """That a job's work on a lot waits for its turn in the order of some keepers.
 
     `kept_since` is there if it became stale meanwhile: what `stale_since` of it was before.
@@ -159,7 +161,7 @@ class TurnRow(Row, frozen=True):
     kept_since: Micros | None
 
     @property
-    def keeper_ids(self) -> tuple[str, ...]:
+    def owner_ids(self) -> tuple[str, ...]:
         """One for each."""
         return _decode_ids(self.keepers)
 

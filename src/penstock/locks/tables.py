@@ -14,12 +14,12 @@ from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.gate_table import ReplayGateTables, WorkKey
 from penstock.locks.rows import (
-    NOWHERE,
-    OUTSIDE,
+    EXTERNAL_JOB,
+    HOLD_SENTINEL,
     CheckRow,
     ClockRow,
-    HoldRow,
     LogRow,
+    LotHoldRow,
     LotJobDatasetRow,
     LotJobRow,
     ReasonsRow,
@@ -39,13 +39,13 @@ _QUEUE_LENGTH = 256
 _QUEUE_LENGTH_MAX = 2048  # twice what can be claimed at once
 
 
-class Queue(NamedTuple):
+class ReadyQueue(NamedTuple):
     """The first lots that a job can work on, in order; all of them, if it is whole."""
 
     entries: tuple[tuple[int, str, str], ...]  # rank, key, lot
     is_whole: bool
 
-    def moved(self, before: WorkRow | None, row: WorkRow) -> "Queue":
+    def moved(self, before: WorkRow | None, row: WorkRow) -> "ReadyQueue":
         """The queue after a lot's work has changed."""
         entries = self.entries
         if before is not None and before.state == WorkState.READY:
@@ -60,8 +60,8 @@ class Queue(NamedTuple):
             if self.is_whole or place < len(entries):
                 entries = (*entries[:place], entry, *entries[place:])
         if len(entries) > 2 * _QUEUE_LENGTH_MAX:
-            return Queue(entries[:_QUEUE_LENGTH_MAX], is_whole=False)
-        return Queue(entries, self.is_whole)
+            return ReadyQueue(entries[:_QUEUE_LENGTH_MAX], is_whole=False)
+        return ReadyQueue(entries, self.is_whole)
 
 
 class _GoneHold(Struct, frozen=True):
@@ -93,11 +93,11 @@ class LockTables:
         undo = uow.undo
         self.jobs: TableCache[LotJobRow] = TableCache(self._fetch_jobs, undo)
         self.wires: TableCache[Wires] = TableCache(self._fetch_wires, undo)
-        self.holds: TableCache[HoldRow] = TableCache(self._fetch_holds, undo)
+        self.holds: TableCache[LotHoldRow] = TableCache(self._fetch_holds, undo)
         self.outputs: TableCache[StatusRow] = TableCache(self._fetch_outputs, undo)
         self.inputs: TableCache[StatusRow] = TableCache(self._fetch_inputs, undo)
         self.work: TableCache[WorkRow] = TableCache(self._fetch_work, undo)
-        self.queues: TableCache[Queue] = TableCache(write_only, undo)
+        self.queues: TableCache[ReadyQueue] = TableCache(write_only, undo)
         self.reasons: TableCache[ReasonsRow] = TableCache(self._fetch_reasons, undo)
         self.checks: TableCache[CheckRow] = TableCache(write_only, undo)
         self.clocks: TableCache[ClockRow] = TableCache(self._fetch_clocks, undo)
@@ -131,9 +131,9 @@ class LockTables:
 
     def _replaced(self) -> Iterable[_GoneStatus]:
         """Rows that are gone, and OUTPUT rows that are another job's now."""
-        for shelf in (self.outputs, self.inputs):
-            for key, before in shelf.before.items():
-                row = shelf.get(key)
+        for cache in (self.outputs, self.inputs):
+            for key, before in cache.before.items():
+                row = cache.get(key)
                 if before is not None and (row is None or row.job_id != before.job_id):
                     yield _GoneStatus(before.dataset_id, before.lot, before.role, before.job_id)
 
@@ -143,7 +143,7 @@ class LockTables:
         return self._uow.tables(LotTables)
 
     @property
-    def turns(self) -> ReplayGateTables:
+    def gate(self) -> ReplayGateTables:
         """Who waits for a turn."""
         return self._uow.tables(ReplayGateTables)
 
@@ -158,27 +158,27 @@ class LockTables:
         else:
             self.inputs.put((row.dataset_id, row.job_id, row.lot), row)
 
-    def is_kept(self, job_id: str, lot: str) -> bool:
+    def is_work_held(self, job_id: str, lot: str) -> bool:
         """Whether a person keeps a job from a lot."""
-        return self.inputs.get((NOWHERE, job_id, lot)) is not None
+        return self.inputs.get((HOLD_SENTINEL, job_id, lot)) is not None
 
-    def keep_no_more(self, job_id: str, lot: str) -> None:
+    def release_work(self, job_id: str, lot: str) -> None:
         """Nobody keeps a job from a lot any more."""
-        if self.is_kept(job_id, lot):  # only what was seen is taken away
-            self.inputs.put((NOWHERE, job_id, lot), None)
+        if self.is_work_held(job_id, lot):  # only what was seen is taken away
+            self.inputs.put((HOLD_SENTINEL, job_id, lot), None)
 
     def put_reasons(self, row: ReasonsRow) -> None:
         """Change why a lot is held; nothing is kept of one that is not."""
         self.reasons.put((row.dataset_id, row.lot), row if row.reasons else None)
 
-    def reasons_of_lot(self, lot: str) -> list[ReasonsRow]:
+    def list_reasons(self, lot: str) -> list[ReasonsRow]:
         """Why lots with this id are held, in whatever dataset."""
         stored = self._uow.tx.rows(ReasonsRow, "lot_reasons_of_lot", lot=lot)
         keys = {(row.dataset_id, row.lot) for row in (*stored, *self.reasons.unstored())}
         rows = [self.reasons.get(key) for key in sorted(keys) if key[1] == lot]
         return [row for row in rows if row is not None]
 
-    def readers_of(self, dataset_id: str, lot: str) -> list[StatusRow]:
+    def list_readers(self, dataset_id: str, lot: str) -> list[StatusRow]:
         """What each job does, or did, with a lot of a dataset as one that reads it."""
         stored = self._uow.tx.rows(StatusRow, "lot_readers", dataset_id=dataset_id, lot=lot)
         keys = {
@@ -189,23 +189,25 @@ class LockTables:
         rows = [self.inputs.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
 
-    def read_by(self, run_id: str) -> list[str]:
+    def list_inputs(self, run_id: str) -> list[str]:
         """The datasets that a run reads."""
         return [dataset for role, dataset in self._uow.io_of(run_id) if role == Role.INPUT]
 
-    def all_holds(self) -> list[HoldRow]:
+    def list_holds(self) -> list[LotHoldRow]:
         """Every dataset and job that is held whole."""
-        stored = self._uow.tx.rows(HoldRow, "all_lot_holds")
+        stored = self._uow.tx.rows(LotHoldRow, "all_lot_holds")
         keys = {row.id for row in (*stored, *self.holds.unstored())}
         rows = [self.holds.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
 
-    def arrived_at(self, source: StatusRow) -> Micros:
+    def find_arrival(self, source: StatusRow) -> Micros:
         """When the version that a lot has came to be there; to hold it since changes nothing.
 
         Events may tell late what a job made, so that its own work is asked, and not its version.
         """
-        maker = self.work.get((source.job_id, source.lot)) if source.job_id != OUTSIDE else None
+        maker = (
+            self.work.get((source.job_id, source.lot)) if source.job_id != EXTERNAL_JOB else None
+        )
         if maker is not None:
             return min(source.since, maker.since)
         version = self._uow.versions.get(source.version_id)
@@ -223,13 +225,13 @@ class LockTables:
                 self.queues.put(row.job_id, queue.moved(before, row))
         self.work.put(key, row)
 
-    def forget_work(self, row: WorkRow) -> None:
+    def delete_work(self, row: WorkRow) -> None:
         """A job has nothing to do with a lot any more, as if it had never met it."""
         if row.state == WorkState.READY:
             self.put_work(replace(row, state=WorkState.WAITING))  # out of the queue
         self.work.put((row.job_id, row.lot), None)
 
-    def claimed(self, run_id: str) -> WorkRow | None:
+    def find_live_claim(self, run_id: str) -> WorkRow | None:
         """The live claim that a run is."""
         run = self._uow.runs.get(run_id)
         lot = lot_of(run) if run is not None else None
@@ -239,7 +241,7 @@ class LockTables:
         live = row is not None and row.state == WorkState.RUNNING and row.run_id == run_id
         return row if live else None
 
-    def claims_of(self, run_id: str) -> list[WorkRow]:
+    def list_live_claims(self, run_id: str) -> list[WorkRow]:
         """The lots that a run holds: one, unless events told that it works on several."""
         run = self._uow.runs.get(run_id)
         facet = lot_facet(run.facets) if run is not None else None
@@ -256,7 +258,7 @@ class LockTables:
         found = [run for run_id in runs if (run := self._uow.runs.get(run_id)) is not None]
         self.work.prefetch((run.job_id, lot) for run in found if (lot := lot_of(run)) is not None)
 
-    def ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
+    def list_ready_work(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
         """What a job can work on: by rank, then oldest or newest lots first."""
         if newest:
             return self._newest_ready(job_id, most)
@@ -267,7 +269,7 @@ class LockTables:
         rows = [self.work.get((job_id, lot)) for _, _, lot in queue.entries[:most]]
         return [row for row in rows if row is not None]
 
-    def _load_queue(self, job_id: str, most: int) -> Queue:
+    def _load_queue(self, job_id: str, most: int) -> ReadyQueue:
         changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
         limit = most + len(changed)
         stored = self._uow.tx.rows(WorkRow, "ready_work", job_id=job_id, most=limit)
@@ -277,7 +279,7 @@ class LockTables:
         if not is_whole:
             rows = rows[:most]
         self._prefetch_lots(job_id, [row.lot for row in rows])
-        return Queue(tuple((row.rank, row.lot_key, row.lot) for row in rows), is_whole)
+        return ReadyQueue(tuple((row.rank, row.lot_key, row.lot) for row in rows), is_whole)
 
     def _prefetch_lots(self, job_id: str, lots: list[str]) -> None:
         """Claims will ask who makes these lots of the job's datasets."""
@@ -306,24 +308,24 @@ class LockTables:
             self.work.learn((row.job_id, row.lot), row)
         return [row for row in seen.values() if row.state == WorkState.READY]
 
-    def expired(self, now: Micros, most: int) -> list[WorkRow]:
+    def list_expired_claims(self, now: Micros, most: int) -> list[WorkRow]:
         """Live claims whose lease has run out."""
         stored = self._stored_work("expired_work", now, most)
         live = [r for r in stored if r.state == WorkState.RUNNING and r.lease_until <= now]
         return live[:most]
 
-    def due(self, now: Micros, most: int) -> list[WorkRow]:
+    def list_due_retries(self, now: Micros, most: int) -> list[WorkRow]:
         """What failed and has waited long enough."""
         stored = self._stored_work("due_work", now, most)
         return [r for r in stored if r.state == WorkState.LATER and r.not_before <= now][:most]
 
-    def early(self, latest: Micros, most: int) -> list[WorkRow]:
+    def list_leases_ahead(self, latest: Micros, most: int) -> list[WorkRow]:
         """Live claims that were given or renewed later than this."""
         stored = self._stored_work("early_work", latest, most)
         live = [r for r in stored if r.state == WorkState.RUNNING and r.renewed_at > latest]
         return live[:most]
 
-    def endless(self, latest: Micros, most: int) -> list[WorkRow]:
+    def list_retries_ahead(self, latest: Micros, most: int) -> list[WorkRow]:
         """What failed and is to be tried again later than this."""
         stored = self._stored_work("endless_work", latest, most)
         return [r for r in stored if r.state == WorkState.LATER and r.not_before > latest][:most]
@@ -336,18 +338,18 @@ class LockTables:
             self.work.learn(key, row)
         return list(seen.values())
 
-    def open_lots(self, job_id: str) -> list[WorkRow]:
+    def list_open_work(self, job_id: str) -> list[WorkRow]:
         """All that a job has met and not done."""
         changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
         stored = self._uow.tx.rows(WorkRow, "open_work_of_job", job_id=job_id)
         seen = {row.lot: row for row in stored} | changed
         return [row for row in seen.values() if row.state != WorkState.DONE]
 
-    def due_clocks(self, now: Micros) -> list[ClockRow]:
+    def list_due_clocks(self, now: Micros) -> list[ClockRow]:
         """Clocks of which an interval may have ended."""
         return [row for row in self._stored_clocks("due_clocks", now) if row.due_at <= now]
 
-    def clocks_ahead(self, latest: Micros) -> list[ClockRow]:
+    def list_clocks_ahead(self, latest: Micros) -> list[ClockRow]:
         """Clocks of which the next interval ends later than this."""
         return [row for row in self._stored_clocks("clocks_ahead", latest) if row.due_at > latest]
 
@@ -366,8 +368,8 @@ class LockTables:
             found[dataset] += ((Role(role), job),)
         return found
 
-    def _fetch_holds(self, ids: list[str]) -> dict[str, HoldRow]:
-        return {row.id: row for row in self._uow.tx.rows(HoldRow, "lot_holds_by_ids", ids=ids)}
+    def _fetch_holds(self, ids: list[str]) -> dict[str, LotHoldRow]:
+        return {row.id: row for row in self._uow.tx.rows(LotHoldRow, "lot_holds_by_ids", ids=ids)}
 
     def _fetch_outputs(self, keys: list[OutputKey]) -> dict[OutputKey, StatusRow]:
         asks: list[Ask] = [

@@ -25,7 +25,7 @@ _WROTE: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
 _WROTE_HELD: Final = {"": Status.HOLD, Status.ERROR: Status.HOLD, Status.READY: Status.DONE}
 
 
-def work_state(
+def classify(
     inputs: Sequence[Status | None],
     outputs: Sequence[Status | None],
     own: Sequence[Status | None],
@@ -47,7 +47,7 @@ def work_state(
 
 
 def refresh(
-    room: LockTables,
+    tables: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
@@ -57,55 +57,57 @@ def refresh(
 
     `ranks` are for lots that are new to the job; of others they can only raise the priority.
     """
-    prefetch(room, job, lots)
+    prefetch_rows(tables, job, lots)
     for lot in lots:
-        row = room.work.get((job.job_id, lot))
+        row = tables.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
         later = row is not None and row.not_before > now
-        state = standing(room, job, lot, later=later)
+        state = derive_state(tables, job, lot, later=later)
         is_changed = False
         if row is not None and state == WorkState.DONE:
-            row, before = follow_inputs(room, job, row, now), row
+            row, before = check_staleness(tables, job, row, now), row
             is_changed = row is not before
-        if hold_reasons.free_outlived(room, job, lot, now):
-            refresh_others(room, job, [lot], now, readers=True)
+        if hold_reasons.release_outdated(tables, job, lot, now):
+            refresh_other_jobs(tables, job, [lot], now, readers=True)
             is_changed = True
         if is_changed:
-            state = standing(room, job, lot, later=row is not None and row.not_before > now)
+            state = derive_state(tables, job, lot, later=row is not None and row.not_before > now)
         rank = ranks.get(lot, 0) if ranks else 0
         if row is None:
-            room.put_work(new_work(job.job_id, lot, rank, state, now))
+            tables.put_work(new_work(job.job_id, lot, rank, state, now))
             continue
         if rank < min(row.rank, 0):
             row = replace(row, rank=rank)
-            room.put_work(row)
+            tables.put_work(row)
         if row.state != state:
             # What was done by what the job was wired to before begins anew; what is held does not.
             if row.state == WorkState.DONE and state != WorkState.HELD:
                 row = replace(row, tries=0, error="")
-            row = standing_at(row, state, now)
-            room.put_work(row)
-        unmade = is_unmade(room, job, lot) if state == WorkState.DONE else row.unmade
+            row = with_state(row, state, now)
+            tables.put_work(row)
+        unmade = lacks_output(tables, job, lot) if state == WorkState.DONE else row.unmade
         if row.unmade != unmade:
-            room.put_work(replace(row, unmade=unmade))
+            tables.put_work(replace(row, unmade=unmade))
 
 
-def is_unmade(room: LockTables, job: LotJobRow, lot: str) -> int:
+def lacks_output(tables: LockTables, job: LotJobRow, lot: str) -> int:
     """1 if an output of the job lacks a lot that is done: it was wired to more since; else 0."""
-    made = (room.outputs.get((dataset, lot)) for dataset in job.output_ids)
+    made = (tables.outputs.get((dataset, lot)) for dataset in job.output_ids)
     return int(any(row is None or row.version_id is None for row in made))
 
 
-def prefetch(room: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
+def prefetch_rows(tables: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
     """Fetch what tells where a job stands with these lots."""
     datasets = (*job.input_ids, *job.output_ids)
-    room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
-    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.own_ids for lot in lots)
-    room.work.prefetch((job.job_id, lot) for lot in lots)
+    tables.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
+    tables.inputs.prefetch(
+        (dataset, job.job_id, lot) for dataset in job.input_row_ids for lot in lots
+    )
+    tables.work.prefetch((job.job_id, lot) for lot in lots)
 
 
-def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
+def with_state(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
     """A job's work on a lot that stands elsewhere from now on.
 
     READY and DONE end a backoff, whatever the clocks of other servers say.
@@ -114,24 +116,24 @@ def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
     return replace(row, state=state, since=now, not_before=not_before)
 
 
-def follow_inputs(room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
+def check_staleness(tables: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
     """Look whether a lot that is done has become stale; then others cannot read it for a while."""
-    stale = staleness.follow(room, job, row, now)
+    stale = staleness.apply_policy(tables, job, row, now)
     if stale is None:
         return row
     if job.stale == Stale.RERUN:
-        refresh_others(room, job, [row.lot], now, readers=True)
+        refresh_other_jobs(tables, job, [row.lot], now, readers=True)
     return stale
 
 
-def standing(room: LockTables, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
+def derive_state(tables: LockTables, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
     """Where a job stands with a lot that nobody works on for it, by the status rows."""
-    inputs = [room.outputs.get((dataset, lot)) for dataset in job.input_ids]
-    outputs = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
-    own = [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in job.own_ids]
+    inputs = [tables.outputs.get((dataset, lot)) for dataset in job.input_ids]
+    outputs = [tables.outputs.get((dataset, lot)) for dataset in job.output_ids]
+    own = [_status(tables.inputs.get((dataset, job.job_id, lot))) for dataset in job.input_row_ids]
     if not any(own):
         own = [_wrote(row) for row in outputs if row and row.job_id == job.job_id]
-    return work_state([*map(_status, inputs)], [*map(_status, outputs)], own, later=later)
+    return classify([*map(_status, inputs)], [*map(_status, outputs)], own, later=later)
 
 
 def _wrote(row: StatusRow) -> Status | None:
@@ -163,23 +165,23 @@ def new_work(job_id: str, lot: str, rank: int, state: WorkState, now: Micros) ->
     )
 
 
-def refresh_around(
-    room: LockTables,
+def refresh_jobs_of(
+    tables: LockTables,
     datasets: Iterable[str],
     lots: Sequence[str],
     now: Micros,
     ranks: Mapping[str, int] | None = None,
 ) -> None:
     """Lots of these datasets have changed: look again at everybody who reads or writes them."""
-    touched = {job for dataset in datasets for _, job in room.wires.get(dataset) or ()}
+    touched = {job for dataset in datasets for _, job in tables.wires.get(dataset) or ()}
     for job_id in sorted(touched):
-        job = room.jobs.get(job_id)
+        job = tables.jobs.get(job_id)
         if job is not None:
-            refresh(room, job, lots, now, ranks)
+            refresh(tables, job, lots, now, ranks)
 
 
-def refresh_others(
-    room: LockTables,
+def refresh_other_jobs(
+    tables: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
@@ -191,11 +193,11 @@ def refresh_others(
 
     Readers care only for what is READY: it was not before, or is not any more.
     """
-    wires = [wire for dataset in job.output_ids for wire in room.wires.get(dataset) or ()]
+    wires = [wire for dataset in job.output_ids for wire in tables.wires.get(dataset) or ()]
     touched = {other for role, other in wires if readers or role == Role.OUTPUT}
     for other in sorted(touched - {job.job_id}):
-        if (found := room.jobs.get(other)) is not None:
-            refresh(room, found, lots, now, ranks)
+        if (found := tables.jobs.get(other)) is not None:
+            refresh(tables, found, lots, now, ranks)
 
 
 def back_off(job: LotJobRow, tries: int) -> Micros:
@@ -203,19 +205,25 @@ def back_off(job: LotJobRow, tries: int) -> Micros:
     return min((job.back_off_seconds * SECOND) << min(tries - 1, 30), BACK_OFF_MAX)
 
 
-def held_gate(room: LockTables, job: LotJobRow) -> str | None:
+def find_hold(tables: LockTables, job: LotJobRow) -> str | None:
     """Which hold stops a job whole: its own, or that of a dataset of its."""
     gates = (job.job_id, *job.input_ids, *job.output_ids)
-    room.holds.prefetch(gates)
-    return next((gate for gate in gates if room.holds.get(gate) is not None), None)
+    tables.holds.prefetch(gates)
+    return next((gate for gate in gates if tables.holds.get(gate) is not None), None)
 
 
-def moved(
-    room: LockTables, row: WorkRow, was: WorkRow, action: str, who: str, now: Micros, why: str = ""
+def record_transition(
+    tables: LockTables,
+    row: WorkRow,
+    was: WorkRow,
+    action: str,
+    who: str,
+    now: Micros,
+    why: str = "",
 ) -> None:
     """Write a job's work on a lot, and the transition into the log."""
-    room.put_work(row)
-    room.append(
+    tables.put_work(row)
+    tables.append(
         LogRow(
             at=now,
             action=action,

@@ -81,7 +81,7 @@ def said_of_held(lot: str, namespace: str, dataset: str) -> str:
 def _held(uow: UnitOfWork, job: LotJobRow, lot: str) -> str:
     """What somebody has to let go before a step can be done."""
     room = uow.tables(LockTables)
-    if room.is_kept(job.job_id, lot):
+    if room.is_work_held(job.job_id, lot):
         return KEPT
     made = [room.outputs.get((dataset_id, lot)) for dataset_id in job.output_ids]
     rows = [row for row in made if row is not None and row.held_from]
@@ -114,7 +114,7 @@ def _is_current(room: LockTables, job: LotJobRow, work: WorkRow) -> bool:
 
 def _hindrance(room: LockTables, job: LotJobRow, lot: str) -> str:
     """Why a lot must not be resubmitted yet: it could not be made anew, and would be gone."""
-    if rules.held_gate(room, job) is not None:
+    if rules.find_hold(room, job) is not None:
         return "the job, or a dataset of it, is held"
     for dataset_id in job.input_ids:
         there = room.outputs.get((dataset_id, lot))

@@ -184,7 +184,7 @@ def _act(
     if action is Action.FOLLOW:
         return
     # Whoever reads what it makes and never met the lot comes after fresh lots with it, too.
-    rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
+    rules.refresh_jobs_of(locks, job.output_ids, [lot], now, {lot: rank})
     if action is Action.UNHOLD:
         unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
         unhold.execute(uow, now)

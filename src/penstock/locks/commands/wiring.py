@@ -18,7 +18,7 @@ from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
 from penstock.locks import holds, work
-from penstock.locks.claiming import shape_of
+from penstock.locks.claiming import find_dataset_names
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.tables import LockTables
@@ -52,9 +52,9 @@ class WireJob(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> LotJobRow:
         """Write it, and look for work that is there already."""
-        room = uow.tables(LockTables)
+        tables = uow.tables(LockTables)
         job_id = ids.job_id(self.namespace, self.job)
-        held = room.jobs.get(job_id)
+        held = tables.jobs.get(job_id)
         job = uow.jobs.get(job_id)
         is_shown = job is not None and not job.hidden
         wired = self._wired(uow, held, job_id, now)
@@ -65,12 +65,12 @@ class WireJob(Write, frozen=True):
                 f"job {self.namespace}/{self.job} was deleted; name its inputs and outputs to "
                 "have it back"
             )
-        room.jobs.put(job_id, wired)
+        tables.jobs.put(job_id, wired)
         before = held or replace(wired, inputs="[]", outputs="[]")
         same = (before.inputs, before.outputs) == (wired.inputs, wired.outputs)
         if is_shown and same and before.stated == wired.stated:
             return wired
-        known = room.open_lots(job_id)
+        known = tables.list_open_work(job_id)
         running = sum(row.state == WorkState.RUNNING for row in known)
         if running and not _sides(before) <= _sides(wired):
             raise Conflict(
@@ -78,15 +78,15 @@ class WireJob(Write, frozen=True):
                 "inputs and outputs can change when they are done or released"
             )
         self._declare(uow, wired, now)
-        rewire(room, before, wired)
-        holds.follow_datasets(uow, now)
+        update_wires(tables, before, wired)
+        holds.update_lineage_holds(uow, now)
         for dataset_id in wired.input_ids:
             _start_clock(uow, dataset_id, now)
         looked_at = set[str]()
         for lots in self._lots(uow, before, wired, [row.lot for row in known]):
             fresh = [lot for lot in lots if lot not in looked_at]
             looked_at.update(fresh)
-            work.refresh(room, wired, fresh, now)
+            work.refresh(tables, wired, fresh, now)
         return wired
 
     def _lots(
@@ -111,7 +111,7 @@ class WireJob(Write, frozen=True):
             raise NotFound(
                 f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
             )
-        fresh = held or unwired(job_id, now)
+        fresh = held or default_wiring(job_id, now)
         wired = replace(
             fresh,
             inputs=_text(inputs) if inputs is not None else fresh.inputs,
@@ -159,7 +159,7 @@ class WireJob(Write, frozen=True):
         uow.jobs.put(job.id, job)
         # Whatever its events say, and whenever: this is what it reads and writes from now on.
         at = max(now, min(job.version_at + 1, END_OF_TIME))
-        shape = shape_of(uow, wired)
+        shape = find_dataset_names(uow, wired)
         job, version = job_versions.put_job_version(uow, job, *shape, job.location, at)
         uow.job_versions.put(version.id, replace(version, declared_at=at))
         job = replace(job, current_version_id=version.id, version_at=at)
@@ -167,7 +167,7 @@ class WireJob(Write, frozen=True):
         job_versions.settle_edges(uow, job, (), at)
 
 
-def unwired(job_id: str, now: Micros) -> LotJobRow:
+def default_wiring(job_id: str, now: Micros) -> LotJobRow:
     """A job of which nobody has said anything; its lots are worked on in the usual way."""
     usual = (LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS)
     return LotJobRow(job_id, "[]", "[]", *usual, 0, 0, Stale.IGNORE, now, now)
@@ -197,19 +197,19 @@ def _text(dataset_ids: tuple[str, ...]) -> str:
     return msgspec.json.encode(dataset_ids).decode()
 
 
-def rewire(room: LockTables, before: LotJobRow, wired: LotJobRow) -> None:
+def update_wires(tables: LockTables, before: LotJobRow, wired: LotJobRow) -> None:
     """Let datasets know which jobs read and write their lots now."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
         row, key = LotJobDatasetRow(dataset, role, wired.job_id), (role, dataset, wired.job_id)
-        wires = [wire for wire in room.wires.get(dataset) or () if wire != (role, wired.job_id)]
+        wires = [wire for wire in tables.wires.get(dataset) or () if wire != (role, wired.job_id)]
         is_wired = (role, dataset) in has
         if is_wired:
             wires.append((role, wired.job_id))
         # It may have been wired otherwise in the same batch: of the two, this is written.
-        room.wired.put(key, row if is_wired else None)
-        room.unwired.put(key, None if is_wired else row)
-        room.wires.put(dataset, tuple(wires))
+        tables.wired.put(key, row if is_wired else None)
+        tables.unwired.put(key, None if is_wired else row)
+        tables.wires.put(dataset, tuple(wires))
 
 
 def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
@@ -218,12 +218,12 @@ def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
 
 def _start_clock(uow: UnitOfWork, dataset_id: str, now: Micros) -> None:
     """A clock dataset runs from the moment a job first reads it."""
-    room = uow.tables(LockTables)
+    tables = uow.tables(LockTables)
     dataset = uow.datasets.get(dataset_id)
     interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
-    if interval is None or room.clocks.get(dataset_id) is not None:
+    if interval is None or tables.clocks.get(dataset_id) is not None:
         return
-    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
+    tables.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
 
 
 def _met_lots(uow: UnitOfWork, job_id: str) -> Iterator[list[str]]:
@@ -236,8 +236,8 @@ def _met_lots(uow: UnitOfWork, job_id: str) -> Iterator[list[str]]:
 
 def _ready_lots(uow: UnitOfWork, dataset_id: str) -> Iterator[list[str]]:
     """The lots of a dataset that can be read, some at a time."""
-    room = uow.tables(LockTables)
-    unstored = [row for row in room.outputs.unstored() if row.dataset_id == dataset_id]
+    tables = uow.tables(LockTables)
+    unstored = [row for row in tables.outputs.unstored() if row.dataset_id == dataset_id]
     if fresh := [row.lot for row in unstored if row.status == Status.READY]:
         yield fresh
     yield from _pages(uow.tx, "ready_lots_of_dataset", dataset_id=dataset_id)

@@ -197,7 +197,7 @@ async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> li
 
 async def _is_own(call: Call, sender: bytes) -> bool:
     """Whether we are told of our own runs: the catalog has them already."""
-    own = await call.read(payloads.is_own, sender.decode("latin-1"))
+    own = await call.read(payloads.is_own_sender, sender.decode("latin-1"))
     if own:
         _log.info("our own run came back, and is passed over: a subscriber leads to this server")
     return own

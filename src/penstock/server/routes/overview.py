@@ -8,7 +8,7 @@ from penstock.catalog.queries import catalog
 from penstock.catalog.shapes import EventInterval, IntervalCount
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.queries.overview import SystemOverview, standing
+from penstock.locks.queries.overview import SystemOverview, get_overview
 from penstock.locks.queries.partitioning import (
     DatasetPartitioning,
     JobPartitioning,
@@ -25,7 +25,7 @@ def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
     A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
     thousand for each job and state; the last fifty thousand lot events make the hours.
     """
-    return standing(tx, key.namespace, now)
+    return get_overview(tx, key.namespace, now)
 
 
 def get_dataset_standing(
