@@ -36,7 +36,7 @@ def wrong(
     return [
         (inputs, outputs, own, later, found)
         for later in (False, True)
-        if (found := classify(inputs, outputs, own, later=later))
+        if (found := classify(inputs, outputs, own, is_backing_off=later))
         != expected(inputs, outputs, own, later)
     ]
 
@@ -66,20 +66,20 @@ def test_a_job_without_outputs_needs_only_its_inputs() -> None:
 def test_a_lot_is_runnable_when_its_input_is_ready_and_nothing_is_locked(
     made: Status | None, own: Status | None
 ) -> None:
-    assert classify([Status.READY], [made], [own], later=False) == WorkState.READY
-    assert classify([Status.READY], [made], [own], later=True) == WorkState.LATER
+    assert classify([Status.READY], [made], [own], is_backing_off=False) == WorkState.READY
+    assert classify([Status.READY], [made], [own], is_backing_off=True) == WorkState.LATER
 
 
 def test_nobody_is_runnable_without_inputs_that_are_ready_and_unlocked() -> None:
     for source, made, own in product(STATUSES, repeat=3):
         if source not in TO_READ or made not in TO_WRITE or own not in TO_USE:
-            state = classify([source], [made], [own], later=False)
+            state = classify([source], [made], [own], is_backing_off=False)
             assert state not in (WorkState.READY, WorkState.LATER)
 
 
 def test_it_never_says_running_because_only_a_claim_does() -> None:
     seen = {
-        classify([source], [made], [own], later=later)
+        classify([source], [made], [own], is_backing_off=later)
         for source, made, own in product(STATUSES, repeat=3)
         for later in (False, True)
     }

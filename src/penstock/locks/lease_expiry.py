@@ -15,7 +15,7 @@ from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Clock, Micros, say_time
 from penstock.errors import PenstockError
-from penstock.locks import claiming, work
+from penstock.locks import claiming, retry, work
 from penstock.locks.commands.lots import register
 from penstock.locks.lock_rules import Status, writable
 from penstock.locks.rows import EXTERNAL_JOB, ClockRow
@@ -53,8 +53,8 @@ class SweepLimits(Struct, frozen=True):
     @classmethod
     def at(cls, now: Micros) -> Self:
         """Those of a sweep now."""
-        ahead = now + work.AHEAD_MAX
-        return cls(now, ahead, ahead + work.BACK_OFF_MAX, ahead + INTERVAL_MAX)
+        ahead = now + retry.CLOCK_AHEAD_MAX
+        return cls(now, ahead, ahead + retry.BACKOFF_MAX, ahead + INTERVAL_MAX)
 
 
 class Sweep(Write, frozen=True):

@@ -450,7 +450,7 @@ class HoldWork(AdminCommand, frozen=True):
             tables.release_work(job.job_id, self.lot)
             self._let_try(tables, job, now)
         action = "hold" if self.hold else "unhold"
-        state = work.derive_state(tables, job, self.lot, later=False)
+        state = work.derive_state(tables, job, self.lot, is_backing_off=False)
         is_over = self.hold or state == WorkState.DONE  # what is done took the tries that it took
         fresh = replace(row, tries=row.tries if is_over else 0, not_before=0)
         after = work.with_state(fresh, state, now) if state != row.state else fresh

@@ -89,7 +89,7 @@ def _derived(
     for lot in lots:
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state != WorkState.RUNNING:
-            state = rules.derive_state(room, job, lot, later=row.not_before > now)
+            state = rules.derive_state(room, job, lot, is_backing_off=row.not_before > now)
             yield row, state, rules.lacks_output(room, job, lot)
 
 
