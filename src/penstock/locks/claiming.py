@@ -24,9 +24,9 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import quality, retry, work
+from penstock.locks.hold_reasons import drop_reasons
 from penstock.locks.lock_rules import Status, usable
 from penstock.locks.quality import NO_CHECKS, Checks
-from penstock.locks.queries.hold_reasons import drop_reasons
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import NO_NOTES, LotTables, Notes

@@ -12,8 +12,8 @@ from penstock.catalog.rows import DatasetRow, Role, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks import work
+from penstock.locks.hold_reasons import add_reason, announce_if_readable, drop_reason
 from penstock.locks.lock_rules import Status
-from penstock.locks.queries.hold_reasons import add_reason, announce_if_readable, drop_reason
 from penstock.locks.rows import LINEAGE, LogRow, LotHoldRow, StatusRow
 from penstock.locks.tables import LockTables
 

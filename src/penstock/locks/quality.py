@@ -1,4 +1,4 @@
-"""Checks of the data: a lot that fails them is held until a person accepts it, or it is remade."""
+"""Checks of the data: a lot that fails is held until a person accepts it or it is made again."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -10,13 +10,13 @@ from penstock.catalog.events.facets import Facets
 from penstock.catalog.events.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
+from penstock.locks.hold_reasons import QUALITY, add_reason
 from penstock.locks.lock_rules import Status
-from penstock.locks.queries.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.manifests import Check
 
-WHO = "quality checks"  # who holds a lot whose checks fail
+WHO = "quality checks"  # the holder of a lot whose checks failed
 _NAME_CHARS_MAX = 200
 _DETAIL_CHARS_MAX = 2000
 _SHOWN_MAX = 3
@@ -43,25 +43,25 @@ _decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 
 def read_checks(facets: Facets) -> list[Check]:
-    """What the facets of a dataset say that checks of it said; what cannot be read says nothing."""
+    """Read check results from the facets of a dataset; skip those that are malformed."""
     raw = facets.get(ASSERTIONS)
     if raw is None:
         return []
     try:
-        told = _decode(raw).assertions
+        assertions = _decode(raw).assertions
     except msgspec.MsgspecError:
         return []
-    return [check for each in told if (check := _check(each)) is not None]
+    return [check for each in assertions if (check := _check(each)) is not None]
 
 
 def _check(raw: msgspec.Raw) -> Check | None:
     try:
-        said = _decode_assertion(raw)
+        result = _decode_assertion(raw)
     except msgspec.MsgspecError:
         return None
-    if not said.success and said.severity in _WARNINGS:
+    if not result.success and result.severity in _WARNINGS:
         return None
-    return Check(said.assertion, said.success, said.column or "")
+    return Check(result.assertion, result.success, result.column or "")
 
 
 def apply_checks(
@@ -72,13 +72,14 @@ def apply_checks(
     run_id: str | None,
     now: Micros,
 ) -> str:
-    """Keep what checks said about a version of a lot; if one failed, and that version is the one
-    that is there, the lot is held. Returned is why, if it is.
+    """Record check results; hold the lot if a check of its current version failed.
+
+    Return the reason of the hold, or an empty text.
     """
-    _note(tables, row, version_id, checks, run_id, now)
+    _record(tables, row, version_id, checks, run_id, now)
     why = describe_failures(checks)
-    is_there = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
-    if not why or not is_there or row.version_id != version_id:
+    is_published = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
+    if not why or not is_published or row.version_id != version_id:
         return ""
     add_reason(tables, row.dataset_id, row.lot, QUALITY)
     if row.status == Status.READY:
@@ -88,7 +89,7 @@ def apply_checks(
     return why
 
 
-def _note(
+def _record(
     tables: LockTables,
     row: StatusRow,
     version_id: str,
@@ -96,7 +97,8 @@ def _note(
     run_id: str | None,
     now: Micros,
 ) -> None:
-    for check in sorted(checks, key=lambda check: not check.success):  # of two, the one that failed
+    # Of two results with one name, the last is kept: failures come last.
+    for check in sorted(checks, key=lambda check: not check.success):
         name, field = _text(check.name, _NAME_CHARS_MAX), _text(check.field, _NAME_CHARS_MAX)
         tables.checks.put(
             (version_id, name, field),
@@ -115,7 +117,7 @@ def _note(
 
 
 def describe_failures(checks: Sequence[Check]) -> str:
-    """Which checks failed, in words; empty if none did."""
+    """Describe the checks that failed; return an empty text if none did."""
     bad = [check.words for check in checks if not check.success]
     if not bad:
         return ""

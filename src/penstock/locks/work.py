@@ -9,9 +9,8 @@ from typing import Final
 
 from penstock.catalog.rows import Role, replace
 from penstock.clock import Micros
-from penstock.locks import staleness
+from penstock.locks import hold_reasons, staleness
 from penstock.locks.lock_rules import Status, readable, usable, writable
-from penstock.locks.queries import hold_reasons
 from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key

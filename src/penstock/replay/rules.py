@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.locks import work as rules
+from penstock.locks.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.lock_rules import Status, readable
-from penstock.locks.queries.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.replay.rows import StepRow

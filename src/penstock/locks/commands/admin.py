@@ -14,9 +14,7 @@ from penstock.locks.commands.claims import require_wiring
 from penstock.locks.explain import advice
 from penstock.locks.explain.facts import HoldEntry, WholeHold
 from penstock.locks.explain.why import explain_work
-from penstock.locks.lock_rules import Status
-from penstock.locks.queries.claims import list_stops_of_dataset, list_stops_of_job
-from penstock.locks.queries.hold_reasons import (
+from penstock.locks.hold_reasons import (
     QUALITY,
     add_reason,
     announce_if_readable,
@@ -25,6 +23,8 @@ from penstock.locks.queries.hold_reasons import (
     is_for_quality_alone,
     is_held,
 )
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import list_stops_of_dataset, list_stops_of_job
 from penstock.locks.rows import (
     EXTERNAL_JOB,
     HOLD_SENTINEL,

@@ -20,8 +20,8 @@ from penstock.locks import work as rules
 from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.events import lock_plan
 from penstock.locks.explain import advice
+from penstock.locks.hold_reasons import QUALITY, drop_reason, drop_reasons
 from penstock.locks.lock_rules import Status, writable
-from penstock.locks.queries.hold_reasons import QUALITY, drop_reason, drop_reasons
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot, clock_interval

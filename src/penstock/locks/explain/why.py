@@ -23,8 +23,8 @@ from penstock.locks.explain.facts import (
     WholeHold,
     WorkFacts,
 )
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import get_lot_job
-from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import ClockRow, GateOwnerRow, LotJobRow, ReasonsRow, WorkRow
 from penstock.locks.shapes import Why
 from penstock.lots.ids import CLOCK, check_lot

@@ -10,8 +10,8 @@ from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks.explain import advice
 from penstock.locks.explain.facts import HoldEntry, LotMaker
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import TOTAL_MAX, find_dataset
-from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import ReasonsRow
 from penstock.lots.ids import check_lot
 

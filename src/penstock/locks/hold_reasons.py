@@ -1,4 +1,4 @@
-"""Why lots are held, and when that is over."""
+"""The reasons of a lot's hold; the lot is released when none is left."""
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
@@ -8,12 +8,12 @@ from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotEventKind
 from penstock.states import ManifestState
 
-QUALITY = EXTERNAL_JOB  # a reason that is no dataset: checks of the lot have failed
+QUALITY = EXTERNAL_JOB  # a reason that is no dataset: checks of the lot failed
 _WHO = "penstock"
 
 
 def add_reason(tables: LockTables, dataset_id: str, lot: str, reason: str) -> bool:
-    """Note why a lot is held; whether that is news."""
+    """Add a reason to a lot's hold; return whether it is new."""
     held = tables.reasons.get((dataset_id, lot))
     reasons = held.reasons if held is not None else ()
     if reason in reasons:
@@ -23,7 +23,7 @@ def add_reason(tables: LockTables, dataset_id: str, lot: str, reason: str) -> bo
 
 
 def drop_reason(tables: LockTables, dataset_id: str, lot: str, reason: str) -> bool:
-    """Whether it was a reason."""
+    """Drop a reason of a lot's hold; return whether it was one."""
     held = tables.reasons.get((dataset_id, lot))
     if held is None or reason not in held.reasons:
         return False
@@ -33,30 +33,30 @@ def drop_reason(tables: LockTables, dataset_id: str, lot: str, reason: str) -> b
 
 
 def drop_reasons(tables: LockTables, dataset_id: str, lot: str) -> None:
-    """A lot is not held any more, whatever it was held for."""
+    """Drop all reasons of a lot's hold."""
     if tables.reasons.get((dataset_id, lot)) is not None:
         tables.reasons.put((dataset_id, lot), None)
 
 
 def is_for_quality_alone(tables: LockTables, row: StatusRow) -> bool:
-    """Whether a lot is held for its checks, and nothing else: then it may be made anew."""
+    """Whether failed checks alone hold a lot: then it may be resubmitted."""
     held = tables.reasons.get((row.dataset_id, row.lot))
     return row.status == Status.HOLD and held is not None and held.reasons == (QUALITY,)
 
 
 def is_held(tables: LockTables, dataset_id: str, lot: str) -> bool:
-    """Whether a lot of a dataset waits for a person."""
+    """Whether a lot of a dataset is held."""
     row = tables.outputs.get((dataset_id, lot))
     return row is not None and row.status == Status.HOLD
 
 
 def release_outdated(tables: LockTables, job: LotJobRow, lot: str, now: Micros) -> bool:
-    """Let go what a job made of lots that failed their checks and were made anew since.
+    """Release outputs that were held for lots upstream which were made again since.
 
-    Whether anything was. It waits until everything that the job reads, and what it was held for, is
-    there; what was made of something else than the job reads now waits for a person.
+    Return whether any was. All inputs and all held lots must be READY first. An output that was
+    made of other inputs than the job reads today stays held until a person releases it.
     """
-    freed = False
+    is_released = False
     for dataset in job.output_ids:
         made = tables.outputs.get((dataset, lot))
         if made is None or made.job_id != job.job_id or made.status != Status.HOLD:
@@ -65,12 +65,12 @@ def release_outdated(tables: LockTables, job: LotJobRow, lot: str, now: Micros) 
             drop_reasons(tables, dataset, lot)
             free = replace(made, status=Status(made.held_from), held_from="", since=now)
             tables.put_status(free)
-            why = "what it was made from was held, and is there again"
+            why = "a lot that it was made from was held, and is READY again"
             entry = (now, "unhold", lot, None, dataset, None, made.status, free.status, _WHO, why)
             tables.append(LogRow(*entry))
             announce_if_readable(tables, free, now)
-            freed = True
-    return freed
+            is_released = True
+    return is_released
 
 
 def _is_outlived(tables: LockTables, job: LotJobRow, made: StatusRow) -> bool:
@@ -84,14 +84,14 @@ def _is_outlived(tables: LockTables, job: LotJobRow, made: StatusRow) -> bool:
 
 
 def _was_made_otherwise(tables: LockTables, job: LotJobRow, made: StatusRow) -> bool:
-    """Whether its job reads something else by now: that it is out of date would show nowhere."""
+    """Whether the job reads other inputs today: a stale output would go unnoticed."""
     read = tables.list_inputs(made.run_id) if made.run_id is not None else ()
     keys = [(dataset, job.job_id, made.lot) for dataset in read if dataset not in job.input_ids]
     return any(own and own.run_id == made.run_id for own in map(tables.inputs.get, keys))
 
 
 def announce_if_readable(tables: LockTables, row: StatusRow, now: Micros) -> None:
-    """Tell others of a lot that was held, if it can be read now."""
+    """Put a lot that was held into the outbox, if it can be read now."""
     if row.status != Status.READY or row.version_id is None:
         return
     noted = tables.outbox.manifests.get(row.version_id)
