@@ -13,7 +13,8 @@ from penstock.arcs.outputs.removal import GONE, remove_lot
 from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.spec import Parts
 from penstock.errors import Conflict, NotFound
-from penstock.locks.commands.admin import HoldLot, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldLot
 from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps.gaps import Gap, load_gaps
 from penstock.lots.ids import Interval

@@ -16,7 +16,8 @@ from penstock.arcs.spec import Arc, Input, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
-from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import Stale
 from penstock.lots.manifests import arc_key
 from penstock.states import ArcState, WorkState

@@ -24,7 +24,7 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.commands.admin import HoldWork
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
 from penstock.store.write_queue import WriteQueue

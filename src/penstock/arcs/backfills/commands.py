@@ -33,7 +33,8 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid, NotFound
 from penstock.locks import work as rules
-from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import LotJobRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotTables

@@ -1,15 +1,7 @@
-"""The writes of locks, each a frozen value that knows how to apply itself."""
+"""The writes of locks, each a frozen command."""
 
 from penstock.locks.claiming import ClaimRef
-from penstock.locks.commands.admin import (
-    EndClaim,
-    HoldDataset,
-    HoldJob,
-    HoldLot,
-    HoldWork,
-    PrioritizeWork,
-    ResubmitLots,
-)
+from penstock.locks.commands.admin import EndClaim, PrioritizeWork, ResubmitLots
 from penstock.locks.commands.claims import (
     ClaimDataset,
     ClaimedLot,
@@ -22,6 +14,7 @@ from penstock.locks.commands.claims import (
     ReleaseClaim,
     RenewClaim,
 )
+from penstock.locks.commands.holds import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.commands.lots import RegisterLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.events.receive import LockingEvent
