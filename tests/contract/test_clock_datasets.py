@@ -106,7 +106,7 @@ def test_a_schedule_is_one_more_input(day: Day) -> None:
 
 def test_nobody_registers_lots_of_a_clock(day: Day) -> None:
     day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
-    with pytest.raises(Invalid, match="turn READY by themselves"):
+    with pytest.raises(Invalid, match="become READY by themselves"):
         day.do(RegisterLots("ns", "clock:PT1H", ("20261115PT1H12",), "ann"))
 
 
