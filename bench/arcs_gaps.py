@@ -18,7 +18,7 @@ from penstock.catalog.rows import Role
 from penstock.clock import DAY, Micros, parse_time
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.gaps.gaps import Gaps, load_gaps
 from penstock.locks.gaps.spans import Span
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import StatusRow
@@ -132,7 +132,9 @@ def _manifest(lot: str) -> ManifestRow:
 def find_gaps(database: Database, span: Span, *, with_causes: bool) -> Gaps:
     """List the gaps of all lots."""
     with database.read() as tx:
-        return gaps(tx, NAMESPACE, "made", span.start, span.end, span.end, with_causes=with_causes)
+        return load_gaps(
+            tx, NAMESPACE, "made", span.start, span.end, span.end, with_causes=with_causes
+        )
 
 
 def scan(database: Database) -> int:

@@ -15,7 +15,7 @@ from bench.processes import Bench
 from bench.vacuum import vacuum
 from penstock.arcs.commands import ApplyArc, ClaimArcLots, PublishLot
 from penstock.arcs.spec import Arc, Input, Output, Workload
-from penstock.locks.commands import Ref
+from penstock.locks.commands import ClaimRef
 
 FINISHED_FEW = 1_000
 AT_ONCE = (1, 16)
@@ -85,7 +85,11 @@ def schedule(side: InProcess, at_once: int) -> None:
     claims = submit(ClaimArcLots(NAMESPACE, JOB, WHO, at_once)).result().claims
     assert len(claims) == at_once, "lots were registered, and nobody else claims them"
     published = [
-        submit(PublishLot(Ref(claim.id, claim.token), ((REFINED, made_note(claim.lot, claim.id)),)))
+        submit(
+            PublishLot(
+                ClaimRef(claim.id, claim.token), ((REFINED, made_note(claim.lot, claim.id)),)
+            )
+        )
         for claim in claims
     ]
     for each in published:

@@ -7,7 +7,7 @@ from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND, system_clock
 from penstock.config import Settings
 from penstock.db import open_database
-from penstock.locks.commands import ClaimLots, Ref, RegisterLots, WireJob
+from penstock.locks.commands import ClaimLots, ClaimRef, RegisterLots, WireJob
 from penstock.lots.manifests import (
     DatasetRef,
     Item,
@@ -60,7 +60,7 @@ def _finish_one(url: str, finished: int) -> None:
         submit(RegisterLots(NAMESPACE, LANDED.name, (_LOT,), WHO)).result()
         (claim,) = submit(ClaimLots(NAMESPACE, JOB, WHO)).result()
         notes = ((REFINED, made_note(_LOT, claim.id)),)
-        submit(PublishLot(Ref(claim.id, claim.token), notes)).result()
+        submit(PublishLot(ClaimRef(claim.id, claim.token), notes)).result()
 
 
 def made_note(lot: str, attempt: str) -> ManifestNote:

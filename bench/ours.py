@@ -19,10 +19,18 @@ from msgspec import Struct
 from bench.processes import Bench
 from bench.server import System
 from bench.turns import Turn, in_tasks
-from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
 from penstock.catalog.commands import DatasetName
 from penstock.config import Settings
-from penstock.locks.commands import Claimed, ClaimLots, Ended, Ref, RegisterLots, WireJob
+from penstock.locks.commands import (
+    ClaimedLot,
+    ClaimLots,
+    ClaimRef,
+    ClaimResult,
+    CompleteAndClaim,
+    CompleteClaims,
+    RegisterLots,
+    WireJob,
+)
 from penstock.plane import Plane
 
 NAMESPACE = "bench"
@@ -64,11 +72,11 @@ class InProcess:
         return uvloop.run(self._work(workers, at_once, seconds))
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        submit, held = self.plane.catalog.submit_async, dict[str, tuple[Ref, ...]]()
+        submit, held = self.plane.catalog.submit_async, dict[str, tuple[ClaimRef, ...]]()
 
         async def go_on(owner: str) -> int:
             claim = ClaimLots(NAMESPACE, JOB, owner, count=at_once)
-            taken = await submit(ExternalClaim(claim, held.get(owner, ())))
+            taken = await submit(CompleteAndClaim(claim, held.get(owner, ())))
             held[owner] = _refs(taken.claimed)
             return _completed(taken.ended)
 
@@ -79,7 +87,7 @@ class InProcess:
 
         async def last() -> int:
             refs = tuple(ref for refs in held.values() for ref in refs)
-            return _completed(await submit(CompleteByHand(refs)))
+            return _completed(await submit(CompleteClaims(refs)))
 
         steps = [partial(step, f"worker-{number}") for number in range(workers)]
         return await in_tasks(steps, seconds, last)
@@ -100,19 +108,19 @@ class InTwoCalls(InProcess):
         submit = self.plane.catalog.submit_async
 
         async def step(owner: str) -> int:
-            taken = await submit(ExternalClaim(ClaimLots(NAMESPACE, JOB, owner, count=at_once)))
+            taken = await submit(CompleteAndClaim(ClaimLots(NAMESPACE, JOB, owner, count=at_once)))
             refs = _refs(taken.claimed)
-            return _completed(await submit(CompleteByHand(refs))) if refs else 0
+            return _completed(await submit(CompleteClaims(refs))) if refs else 0
 
         steps = [partial(step, f"worker-{number}") for number in range(workers)]
         return await in_tasks(steps, seconds)
 
 
-def _refs(claims: Iterable[Claimed]) -> tuple[Ref, ...]:
-    return tuple(Ref(claim.id, claim.token) for claim in claims)
+def _refs(claims: Iterable[ClaimedLot]) -> tuple[ClaimRef, ...]:
+    return tuple(ClaimRef(claim.id, claim.token) for claim in claims)
 
 
-def _completed(ended: Sequence[Ended]) -> int:
+def _completed(ended: Sequence[ClaimResult]) -> int:
     """Return the number of completed claims; raise if any is missing."""
     for end in ended:
         if end.refused is not None:

@@ -164,23 +164,54 @@ class WorkState(StrEnum):
 
 WORK: Moves[WorkState] = Moves(
     "work",
+    # Rewiring a job can turn every state but RUNNING into WAITING, READY or DONE: a lot that its
+    # old inputs kept waiting may be done by the new ones, and the other way round. An OpenLineage
+    # event can report that a job already runs with other datasets than those that it is held for.
     {
-        WorkState.WAITING: frozenset({WorkState.READY, WorkState.RUNNING, WorkState.HELD}),
-        WorkState.READY: frozenset({WorkState.WAITING, WorkState.RUNNING, WorkState.HELD}),
-        WorkState.LATER: frozenset(
-            {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
-        ),
-        WorkState.RUNNING: frozenset(
+        WorkState.WAITING: frozenset(
             {
-                WorkState.DONE,
-                WorkState.LATER,
                 WorkState.READY,
-                WorkState.WAITING,
+                WorkState.LATER,  # an input that was held is released before the backoff ends
+                WorkState.RUNNING,
+                WorkState.DONE,
                 WorkState.HELD,
             }
         ),
-        WorkState.DONE: frozenset({WorkState.WAITING, WorkState.READY, WorkState.HELD}),
-        WorkState.HELD: frozenset({WorkState.WAITING, WorkState.READY, WorkState.DONE}),
+        # Never LATER: work that is READY has no backoff, and only a claim can fail.
+        WorkState.READY: frozenset(
+            {WorkState.WAITING, WorkState.RUNNING, WorkState.DONE, WorkState.HELD}
+        ),
+        WorkState.LATER: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.RUNNING,
+                WorkState.DONE,
+                WorkState.HELD,
+            }
+        ),
+        WorkState.RUNNING: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.LATER,
+                WorkState.DONE,
+                WorkState.HELD,
+            }
+        ),
+        # Never LATER: work that is DONE has no backoff either.
+        WorkState.DONE: frozenset(
+            {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
+        ),
+        WorkState.HELD: frozenset(
+            {
+                WorkState.WAITING,
+                WorkState.READY,
+                WorkState.LATER,  # a failed output was held, and is released during the backoff
+                WorkState.RUNNING,
+                WorkState.DONE,
+            }
+        ),
     },
     meanings={
         WorkState.WAITING: "An input is not ready, or an output may not be written.",
@@ -196,10 +227,12 @@ WORK: Moves[WorkState] = Moves(
             "the hold."
         ),
     },
+    repeatable=True,
     remark=(
-        "The state of one job's work on one lot. Penstock derives it from the status rows of the "
-        "lot and writes both in one transaction. Workers claim READY lots. An OpenLineage event "
-        "can report that work is RUNNING already."
+        "The work of one job on one lot. The state is derived from the status rows of the lot and "
+        "written with them; every write checks this table. A worker claims READY work. An "
+        "OpenLineage event can report that work is already running. Rewiring a job derives its "
+        "states again. READY and DONE end a backoff, so they never become LATER without a claim."
     ),
 )
 
@@ -386,15 +419,15 @@ class ArcState(StrEnum):
 ARC: Moves[ArcState] = Moves(
     "arc",
     {
-        ArcState.RUNNING: frozenset({ArcState.COMPLETE, ArcState.PARTIAL}),
-        ArcState.COMPLETE: frozenset(),
+        # MISSING: the lease expired after all earlier attempts were cleaned, or the arc got a new
+        # output during the claim.
+        ArcState.RUNNING: frozenset({ArcState.COMPLETE, ArcState.PARTIAL, ArcState.MISSING}),
+        ArcState.COMPLETE: frozenset({ArcState.RUNNING, ArcState.MISSING}),
         ArcState.PARTIAL: frozenset({ArcState.RUNNING, ArcState.MISSING}),
-        ArcState.MISSING: frozenset({ArcState.RUNNING}),
+        # PARTIAL: leftovers of an attempt are recorded late. COMPLETE: the arc lost its new output.
+        ArcState.MISSING: frozenset({ArcState.RUNNING, ArcState.COMPLETE, ArcState.PARTIAL}),
     },
-    by_hand={
-        ArcState.COMPLETE: frozenset({ArcState.RUNNING}),
-        ArcState.PARTIAL: frozenset({ArcState.COMPLETE}),
-    },
+    by_hand={ArcState.PARTIAL: frozenset({ArcState.COMPLETE})},
     meanings={
         ArcState.RUNNING: "A workload processes the lot. No other worker can claim it.",
         ArcState.COMPLETE: (
@@ -410,9 +443,9 @@ ARC: Moves[ArcState] = Moves(
         ),
     },
     remark=(
-        "The state of an arc for one lot, derived from status rows and manifests and not stored. "
-        "Only an administrator can make moves marked *. A lot that the arc does not know yet has "
-        "no state."
+        "Derived from the status rows and manifests of a lot on each read, and never stored: the "
+        "table lists the moves that the derivation yields. A lot that was not tried yet, or not "
+        "since it was resubmitted, has no state."
     ),
 )
 

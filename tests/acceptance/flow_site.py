@@ -15,18 +15,18 @@ from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     HoldLot,
     HoldWork,
-    Ref,
     RegisterLots,
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.explain.facts import Stop
-from penstock.locks.explain.why import why
+from penstock.locks.explain.facts import HoldEntry
+from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_work, list_log_of_lot, list_stale, show_lot
 from penstock.locks.rows import LogRow
 from penstock.locks.shapes import Transition, Why, Work
@@ -64,18 +64,18 @@ class Flow:
     def register(self, dataset: str, *, renew: bool = True) -> None:
         self.do(RegisterLots(NS, dataset, (LOT,), "ann", renew=renew))
 
-    def claim(self, job: str) -> Claimed:
+    def claim(self, job: str) -> ClaimedLot:
         [claim] = self.do(ClaimLots(NS, job, "w1", lots=(LOT,)))
         return claim
 
-    def complete(self, claim: Claimed) -> None:
-        [ended] = self.do(CompleteClaims((Ref(claim.id, claim.token),)))
+    def complete(self, claim: ClaimedLot) -> None:
+        [ended] = self.do(CompleteClaims((ClaimRef(claim.id, claim.token),)))
         assert ended.refused is None, ended.refused
 
-    def publish(self, claim: Claimed, *checks: Check) -> None:
+    def publish(self, claim: ClaimedLot, *checks: Check) -> None:
         """Complete with what checks said about the first output."""
         name = DatasetName(NS, claim.outputs[0].name)
-        self.do(PublishLot(Ref(claim.id, claim.token), (), ((name, checks),)))
+        self.do(PublishLot(ClaimRef(claim.id, claim.token), (), ((name, checks),)))
 
     def run(self, *jobs: str) -> None:
         """Jobs work on the lot, one after the other, without a fault."""
@@ -84,7 +84,7 @@ class Flow:
 
     # What administrators do.
 
-    def hold(self, dataset: str, why: str = "bad data") -> Stop | None:
+    def hold(self, dataset: str, why: str = "bad data") -> HoldEntry | None:
         return self.do(HoldLot("ann", why, NS, dataset, LOT))
 
     def unhold(self, dataset: str) -> None:
@@ -125,7 +125,7 @@ class Flow:
 
     def why(self, job: str) -> Why:
         with self.catalog.read() as tx:
-            return why(tx, NS, job, LOT, self.now)
+            return explain_work(tx, NS, job, LOT, self.now)
 
     def log(self, dataset: str) -> list[Transition]:
         """What happened to the lot of a dataset, oldest first."""

@@ -12,7 +12,7 @@ from penstock.arcs.spec import Retry, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.db import open_database
 from penstock.errors import Unavailable
-from penstock.locks.commands.admin import ReleaseLock
+from penstock.locks.commands.admin import EndClaim
 from penstock.states import ArcState
 from tests.acceptance.arc_site import NS, ArcSite
 from tests.acceptance.arc_workloads import ran
@@ -190,7 +190,7 @@ def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
     with LocalProcesses(1) as processes, arcs.engine(processes, concurrency=1, rules=rules):
         try:
             arcs.until(lambda: arcs.ran() or (arcs.folder / "once").exists())
-            arcs.do(ReleaseLock("ann", "it hangs", NS, "shout", LOT))
+            arcs.do(EndClaim("ann", "it hangs", NS, "shout", LOT))
             arcs.until_state("shout", LOT, ArcState.COMPLETE)
         finally:
             (arcs.folder / "never").touch()

@@ -17,9 +17,9 @@ from penstock.arcs.engine.leases import Outage
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.spec import Parts
 from penstock.errors import Away, Busy
-from penstock.locks.commands.claims import HeartbeatClaim
-from penstock.locks.explain.why import why
-from penstock.locks.rows import GIVEN_BACK
+from penstock.locks.commands.claims import RenewClaim
+from penstock.locks.explain.why import explain_work
+from penstock.locks.rows import RELEASE_PREFIX
 from penstock.objects import Objects
 from penstock.states import ArcState, WorkState
 from penstock.store.write_queue import Command, WriteQueue
@@ -55,7 +55,7 @@ def own_postgres() -> Iterator[PostgresServer]:
 
 
 def was_given_back(site: ArcSite) -> bool:
-    return str(site.lot("shout", LOT).error).startswith(GIVEN_BACK)
+    return str(site.lot("shout", LOT).error).startswith(RELEASE_PREFIX)
 
 
 def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
@@ -69,7 +69,7 @@ def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
         lot = site.lot("shout", LOT)
         assert (lot.work, lot.attempts) == (WorkState.LATER, 0)
         with site.catalog.read() as tx:
-            told = why(tx, NS, "shout", LOT, site.plane.clock())
+            told = explain_work(tx, NS, "shout", LOT, site.plane.clock())
         assert "could not go on with lot" in told.sentence
         assert "which cost no try" in told.sentence
         wire.mend()
@@ -226,7 +226,7 @@ def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
     beats: list[object] = []
 
     def odd(catalog: WriteQueue, asked: Command[T]) -> "Future[T]":
-        if type(asked).__name__ == HeartbeatClaim.__name__:
+        if type(asked).__name__ == RenewClaim.__name__:
             beats.append(asked)
             if len(beats) == 1:
                 raise RuntimeError("can't start new thread")

@@ -11,7 +11,8 @@ from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.queries import find_arc, manifest_rows, output_refs, read_manifest
 from penstock.arcs.spec import EmptyOutput, Output, Parts, Retry
 from penstock.catalog.queries.jobs import list_runs
-from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldWork
 from penstock.lots.manifests import PartLine, encode
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState, RunState

@@ -13,9 +13,10 @@ from penstock.arcs.outputs.removal import GONE, remove_lot
 from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.spec import Parts
 from penstock.errors import Conflict, NotFound
-from penstock.locks.commands.admin import HoldLot, ResubmitLots
-from penstock.locks.explain.why import why
-from penstock.locks.gaps.gaps import Gap, gaps
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldLot
+from penstock.locks.explain.why import explain_work
+from penstock.locks.gaps.gaps import Gap, load_gaps
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
@@ -33,7 +34,7 @@ def remove(arcs: ArcSite, dataset: str = "loud", lot: str = LOT) -> None:
 def gap(arcs: ArcSite, lot: str = LOT) -> Gap | None:
     """What is amiss with a lot of `loud`."""
     with arcs.catalog.read() as tx:
-        found = gaps(tx, NS, "loud", lot, lot, arcs.plane.clock(), interval=Interval.MINUTES_5)
+        found = load_gaps(tx, NS, "loud", lot, lot, arcs.plane.clock(), interval=Interval.MINUTES_5)
     return next(iter(found.ranges), None)
 
 
@@ -112,7 +113,7 @@ def test_removed_a_lot_waits_for_its_producer_and_is_made_anew_by_resubmitting(
     remove(arcs)
     arcs.arc("read", "loud", "heard", "join")
     with arcs.catalog.read() as tx:
-        said = why(tx, NS, "read", LOT, arcs.plane.clock())
+        said = explain_work(tx, NS, "read", LOT, arcs.plane.clock())
     assert [reason.kind for reason in said.reasons] == ["input_removed"]
     assert "resubmit it for job ns/shout" in said.sentence
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
@@ -196,7 +197,7 @@ def test_removed_is_only_what_has_data_that_is_ours(arcs: ArcSite) -> None:
         arcs.objects.delete(entry.key)
     remove(arcs, "raw", LOT)
     with arcs.catalog.read() as tx:
-        said = why(tx, NS, "shout", LOT, arcs.plane.clock())
+        said = explain_work(tx, NS, "shout", LOT, arcs.plane.clock())
     assert "register it when it is there again" in said.sentence
     arcs.feed("raw", LOT, {"b.txt": b"again"})
     with arcs.engine():

@@ -16,10 +16,11 @@ from penstock.arcs.spec import Arc, Input, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
-from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import Stale
 from penstock.lots.manifests import arc_key
-from penstock.states import ARC, ArcState, WorkState
+from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 
 LOT = "20230227PT5M287"
@@ -193,17 +194,6 @@ def listed(arcs: ArcSite, arc: str, state: ArcState) -> list[str]:
     """The lots of an arc that are listed under a state."""
     with arcs.catalog.read() as tx:
         return [each.lot for each in list_arc_lots(tx, NS, arc, state, "", 10)]
-
-
-def test_every_move_of_the_arc_is_one_that_the_table_has() -> None:
-    assert set(ARC.states) == set(ArcState)
-    for state, nexts in (
-        (ArcState.RUNNING, {ArcState.COMPLETE, ArcState.PARTIAL}),
-        (ArcState.PARTIAL, {ArcState.RUNNING, ArcState.MISSING}),
-        (ArcState.MISSING, {ArcState.RUNNING}),
-    ):
-        for other in ArcState:
-            assert ARC.allows(state, other) == (other in nexts)
 
 
 def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from penstock.errors import Conflict
-from penstock.locks.commands import ClaimLots, FailClaims, HoldDataset, HoldJob, HoldWork, Ref
+from penstock.locks.commands import ClaimLots, ClaimRef, FailClaims, HoldDataset, HoldJob, HoldWork
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow
 
@@ -185,7 +185,7 @@ def test_what_fails_while_its_input_is_held_is_tried_when_that_is_let_go(flow: F
     flow.register("raw")
     claim = flow.claim("clean_it")
     flow.hold("raw")
-    flow.do(FailClaims((Ref(claim.id, claim.token),), "no luck"))
+    flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "no luck"))
     assert flow.state("clean_it") is WorkState.WAITING
     flow.unhold("raw")
     flow.run("clean_it")
@@ -198,7 +198,7 @@ def test_a_lot_out_of_tries_that_is_held_too_waits_for_both(flow: Flow) -> None:
     flow.wire("clean_it", ["raw"], ["clean"], tries_max=1)
     flow.register("raw")
     claim = flow.claim("clean_it")
-    flow.do(FailClaims((Ref(claim.id, claim.token),), "no luck"))
+    flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "no luck"))
     flow.hold("clean")
     flow.do(HoldWork("ben", "try again", NS, "clean_it", LOT, hold=False))
     assert flow.state("clean_it") is WorkState.WAITING
@@ -269,6 +269,6 @@ def test_what_was_made_of_a_lot_is_held_also_while_one_between_is_made_again(flo
     flow.unhold("raw")
     assert flow.statuses(*ALL) == ["READY", "RESUBMIT", "READY", "READY"]
     claim = flow.claim("clean_it")
-    flow.do(FailClaims((Ref(claim.id, claim.token),), "disk full"))
+    flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "disk full"))
     flow.hold("raw", "wrong currency")
     assert flow.statuses(*ALL) == ["HOLD", "ERROR", "HOLD", "HOLD"]

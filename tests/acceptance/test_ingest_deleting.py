@@ -12,7 +12,7 @@ from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
-from penstock.locks.explain.why import why
+from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.locks.shapes import Lot
 from penstock.lots.outbox import events_after
@@ -73,7 +73,7 @@ def keys(site: Site, lot: str) -> list[str]:
 def reason(site: Site, lot: str) -> str:
     """Why a reader does not work on the lot."""
     with site.plane.catalog.read() as tx:
-        return why(tx, NS, "reader", lot, site.clock()).sentence
+        return explain_work(tx, NS, "reader", lot, site.clock()).sentence
 
 
 def reported_twice(site: Site) -> Batch:

@@ -28,7 +28,7 @@ from penstock.ingest.models import Batch
 from penstock.ingest.notifications.reports import make_report
 from penstock.ingest.stages import lots, reporting
 from penstock.ingest.workers.pool import STAGE_NAMES
-from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
+from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, RegisterLots, WireJob
 from penstock.locks.queries.lots import show_lot
 from penstock.lots.ids import Interval, parse_interval
 from penstock.lots.manifests import Item
@@ -273,7 +273,7 @@ def test_a_lot_that_a_job_makes_is_not_published_and_the_report_says_so(site: Si
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
     plane.catalog.submit(RegisterLots(NS, "other", (batch.id,), "ann")).result()
     [claim] = plane.catalog.submit(ClaimLots(NS, "etl", "w")).result()
-    plane.catalog.submit(CompleteClaims((Ref(claim.id, claim.token),))).result()
+    plane.catalog.submit(CompleteClaims((ClaimRef(claim.id, claim.token),))).result()
     [batch] = site.run(batch)
     assert batch.status is BatchState.COMPLETED
     assert batch.message.startswith("it is not published as a lot: lot ")
@@ -369,7 +369,7 @@ def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) 
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
     plane.catalog.submit(RegisterLots(NS, "other", (lot,), "ann")).result()
     [claim] = plane.catalog.submit(ClaimLots(NS, "etl", "w")).result()
-    plane.catalog.submit(CompleteClaims((Ref(claim.id, claim.token),))).result()
+    plane.catalog.submit(CompleteClaims((ClaimRef(claim.id, claim.token),))).result()
     [batch] = hourly.run(deposit(hourly, BODIES))
     assert "made by a job, and cannot be registered" in batch.message
     pass_interval(hourly)

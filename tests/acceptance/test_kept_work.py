@@ -8,9 +8,9 @@ from penstock.catalog.writes import open_write_queue
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     FailClaims,
     HoldWork,
-    Ref,
     RegisterLots,
     ResubmitLots,
     WireJob,
@@ -25,7 +25,7 @@ def keep(flow: Flow, job: str = "make", why: str = "auditors look at it") -> Non
 
 def fail(flow: Flow, job: str) -> None:
     claim = flow.claim(job)
-    flow.do(FailClaims((Ref(claim.id, claim.token),), "no such file"))
+    flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "no such file"))
 
 
 def test_a_job_that_reads_nothing_is_kept_from_a_lot(flow: Flow) -> None:

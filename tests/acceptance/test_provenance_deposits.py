@@ -8,7 +8,7 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch
-from penstock.locks.commands import ClaimLots, Ref, WireJob
+from penstock.locks.commands import ClaimLots, ClaimRef, WireJob
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Manifest
 from penstock.provenance.verify import StepKind
@@ -39,7 +39,7 @@ def derive(site: Site, namespace: str, lot: str) -> None:
     ref = DatasetRef(namespace, "sheets")
     empty = Manifest(state=ManifestState.EMPTY, lot=lot, dataset=ref, attempt=claim.id)
     note = put_manifest(objects, empty)
-    catalog.submit(PublishLot(Ref(claim.id, claim.token), (note,))).result()
+    catalog.submit(PublishLot(ClaimRef(claim.id, claim.token), (note,))).result()
 
 
 def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> None:

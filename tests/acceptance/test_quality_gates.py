@@ -20,8 +20,8 @@ from penstock.errors import Conflict
 from penstock.locks.acceptance import accept
 from penstock.locks.commands import HoldLot, ResubmitLots
 from penstock.locks.commands.admin import AcceptLot
-from penstock.locks.explain.why import why
-from penstock.locks.queries.lots import get_work, lot_checks, show_lot
+from penstock.locks.explain.why import explain_work
+from penstock.locks.queries.lots import get_work, list_lot_checks, show_lot
 from penstock.locks.rows import Stale
 from penstock.locks.shapes import CheckResult, Lot
 from penstock.lots.manifests import Check
@@ -46,7 +46,7 @@ def lot_of(arcs: ArcSite, dataset: str) -> Lot:
 
 def checks_of(arcs: ArcSite, dataset: str = "clean") -> list[CheckResult]:
     with arcs.catalog.read() as tx:
-        return list(lot_checks(tx, NS, dataset, LOT).checks)
+        return list(list_lot_checks(tx, NS, dataset, LOT).checks)
 
 
 def listed(arcs: ArcSite) -> dict[str, list[str]]:
@@ -64,7 +64,7 @@ def listed(arcs: ArcSite) -> dict[str, list[str]]:
 
 def why_not(arcs: ArcSite, job: str) -> str:
     with arcs.catalog.read() as tx:
-        return why(tx, NS, job, LOT, arcs.plane.clock()).sentence
+        return explain_work(tx, NS, job, LOT, arcs.plane.clock()).sentence
 
 
 def states(arcs: ArcSite, dataset: str) -> list[str]:
@@ -297,7 +297,7 @@ def test_checks_with_one_name_or_none_of_the_last_version_do_no_harm(flow: Flow)
     both = (Check(long + "1", False), Check(long + "2", True), Check("odd\0", True, "\0", "\0"))
     flow.publish(flow.claim("clean_it"), *both)
     with flow.catalog.read() as tx:
-        found = lot_checks(tx, "ns", "clean", "2026-11-15").checks
+        found = list_lot_checks(tx, "ns", "clean", "2026-11-15").checks
     assert sorted((c.name, c.success) for c in found) == [("odd", True), ("x" * 200, False)]
     flow.resubmit("clean_it")
     flow.publish(flow.claim("clean_it"), PASS)

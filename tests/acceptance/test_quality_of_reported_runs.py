@@ -5,14 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.commands import is_arc
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ids import new_id
 from penstock.locks.commands.admin import AcceptLot
 from penstock.locks.events.receive import LockingEvent
-from penstock.locks.queries.lots import lot_checks, show_lot
+from penstock.locks.queries.lots import list_lot_checks, show_lot
 from penstock.locks.rows import Stale
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow
@@ -44,7 +43,7 @@ def report(
         "inputs": reads,
         "outputs": writes,
     }
-    flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), is_arc))
+    flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits())))
 
 
 def run_reported(flow: Flow, job: str, reads: list[Named], writes: list[Named]) -> str:
@@ -56,7 +55,7 @@ def run_reported(flow: Flow, job: str, reads: list[Named], writes: list[Named]) 
 
 def checks(flow: Flow, dataset: str) -> list[tuple[str, str | None, bool]]:
     with flow.catalog.read() as tx:
-        found = lot_checks(tx, NS, dataset, LOT).checks
+        found = list_lot_checks(tx, NS, dataset, LOT).checks
     return [(each.name, each.field, each.success) for each in found]
 
 

@@ -67,7 +67,7 @@ def test_a_stale_lot_waits_for_a_person_who_may_keep_it(flow: Flow) -> None:
     assert (flow.state("mart_it"), flow.status("mart")) == (HELD, "READY")
     told = flow.why("mart_it")
     assert "is held by 'penstock'" in told.sentence
-    assert "lot 2026-11-15 of an input of it was made anew" in told.sentence
+    assert "an input has a newer version of lot 2026-11-15" in told.sentence
     flow.unhold_work("mart_it")
     assert (flow.state("mart_it"), flow.stale()) == (DONE, ["mart_it"])
 

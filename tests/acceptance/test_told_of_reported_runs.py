@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.arcs.commands import is_arc
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.ids import new_id
@@ -44,7 +43,7 @@ def report(
             "inputs": reads,
             "outputs": outputs,
         }
-        flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), is_arc, **how))
+        flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), **how))
 
 
 def told(flow: Flow) -> list[tuple[str, str]]:

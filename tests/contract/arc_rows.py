@@ -14,9 +14,9 @@ from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState, Unsettled
 from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
 from penstock.db import Transaction
-from penstock.locks.commands.wiring import unwired
+from penstock.locks.commands.wiring import default_wiring
 from penstock.locks.lock_rules import Status
-from penstock.locks.rows import OUTSIDE, LogRow, LotJobDatasetRow, StatusRow
+from penstock.locks.rows import EXTERNAL_JOB, LogRow, LotJobDatasetRow, StatusRow
 from penstock.locks.work import new_work
 from penstock.lots.rows import (
     LotDatasetRow,
@@ -85,7 +85,7 @@ def backfill_of(number: int) -> str:
 
 def _wire(tx: Transaction, of: JobRow, reads: DatasetRow, writes: DatasetRow) -> None:
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (reads, writes))
-    tx.write("put_lot_jobs", [replace(unwired(of.id, NOW), inputs=inputs, outputs=outputs)])
+    tx.write("put_lot_jobs", [replace(default_wiring(of.id, NOW), inputs=inputs, outputs=outputs)])
     wires = [(reads.id, Role.INPUT), (writes.id, Role.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, of.id) for d, role in wires])
 
@@ -145,7 +145,7 @@ def _fill_status(tx: Transaction, of: JobRow, reads: DatasetRow, writes: Dataset
         ]
         if reads is RAW:
             status.append(
-                StatusRow(RAW.id, lot, Role.OUTPUT, OUTSIDE, Status.READY, "", None, read, NOW)
+                StatusRow(RAW.id, lot, Role.OUTPUT, EXTERNAL_JOB, Status.READY, "", None, read, NOW)
             )
     tx.write("put_lot_status", status)
 

@@ -10,8 +10,15 @@ from penstock.catalog.commands import DatasetName
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import Micros, parse_time
 from penstock.db import Database, open_database
-from penstock.locks.commands import Claimed, ClaimLots, FailClaims, Ref, RegisterLots, WireJob
-from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.commands import (
+    ClaimedLot,
+    ClaimLots,
+    ClaimRef,
+    FailClaims,
+    RegisterLots,
+    WireJob,
+)
+from penstock.locks.gaps.gaps import Gaps, load_gaps
 from penstock.locks.gaps.spans import Bound
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
@@ -43,7 +50,7 @@ class Site:
         notes = tuple(note(state) for _ in lots) if state is not None else ()
         self.do(RegisterLots("ns", dataset, tuple(lots), "ann", renew=True, manifests=notes))
 
-    def claim(self, job: str, lot: str, owner: str = "w1") -> Claimed:
+    def claim(self, job: str, lot: str, owner: str = "w1") -> ClaimedLot:
         (claimed,) = self.do(ClaimLots("ns", job, owner, lots=(lot,)))
         return claimed
 
@@ -55,11 +62,11 @@ class Site:
             claim = self.claim(job, lot)
             names = (DatasetName(o.namespace, o.name) for o in claim.outputs)
             notes = tuple((name, note(state)) for name in names)
-            self.do(PublishLot(Ref(claim.id, claim.token), notes))
+            self.do(PublishLot(ClaimRef(claim.id, claim.token), notes))
 
     def fail(self, job: str, lot: str, error: str = "disk full") -> None:
         claim = self.claim(job, lot)
-        (ended,) = self.do(FailClaims((Ref(claim.id, claim.token),), error))
+        (ended,) = self.do(FailClaims((ClaimRef(claim.id, claim.token),), error))
         assert ended.refused is None
 
     def gaps(
@@ -73,7 +80,7 @@ class Site:
         with_causes: bool = True,
     ) -> Gaps:
         with self.catalog.read() as tx:
-            return gaps(
+            return load_gaps(
                 tx, "ns", dataset, first, last, self.now,
                 with_causes=with_causes, interval=interval, only=only,
             )  # fmt: skip

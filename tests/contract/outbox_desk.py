@@ -15,9 +15,9 @@ from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     FailClaims,
-    Ref,
     RegisterLots,
     WireJob,
 )
@@ -61,7 +61,7 @@ class IngestService:
     def work(self, *, fails: bool = False) -> str:
         """Claim one lot of the job, and complete or fail it: the run's id."""
         [claim] = self.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
-        refs = (Ref(claim.id, claim.token),)
+        refs = (ClaimRef(claim.id, claim.token),)
         end: Any = FailClaims(refs, "it broke") if fails else CompleteClaims(refs)
         [ended] = self.catalog.submit(end).result()
         assert ended.refused is None

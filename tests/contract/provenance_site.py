@@ -11,7 +11,7 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.config import Settings
-from penstock.locks.commands import ClaimLots, Ref, RegisterLots, ResubmitLots, WireJob
+from penstock.locks.commands import ClaimLots, ClaimRef, RegisterLots, ResubmitLots, WireJob
 from penstock.locks.queries.claims import find_dataset
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
@@ -77,7 +77,7 @@ class Site:
         """Claim a lot, write it and publish it; gives the run."""
         [claim] = self.do(ClaimLots(NS, job, owner, lots=(lot,)))
         notes = tuple(self._written(o.name, lot, claim.id, files) for o in claim.outputs)
-        self.do(PublishLot(Ref(claim.id, claim.token), notes))
+        self.do(PublishLot(ClaimRef(claim.id, claim.token), notes))
         return claim.id
 
     def again(self, job: str, lot: str) -> None:

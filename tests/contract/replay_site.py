@@ -8,10 +8,10 @@ from typing import Any
 from penstock import ids
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
-from penstock.locks.commands import Claimed, Ref
-from penstock.locks.explain.why import why
+from penstock.locks.commands import ClaimedLot, ClaimRef
+from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.claims import get_wiring
-from penstock.locks.rows import StatusRow, TurnRow, WorkRow
+from penstock.locks.rows import GatedWorkRow, StatusRow, WorkRow
 from penstock.replay.plan import Plan
 from penstock.replay.replays import Progress, Replays
 from penstock.replay.target import Target
@@ -42,10 +42,10 @@ class ReplaySite:
             claim = self.site.claim(job, lot)
             self.publish(claim, seconds)
 
-    def publish(self, claim: Claimed, seconds: int = 1) -> None:
+    def publish(self, claim: ClaimedLot, seconds: int = 1) -> None:
         """Complete a claim after a while."""
         self.site.now += seconds * SECOND
-        self.site.do(PublishLot(Ref(claim.id, claim.token), ()))
+        self.site.do(PublishLot(ClaimRef(claim.id, claim.token), ()))
 
     def all_done(self, *lots: str, jobs: Sequence[str] = tuple(DIAMOND)) -> None:
         """Register lots, and let all jobs complete them."""
@@ -98,8 +98,8 @@ class ReplaySite:
         names = {ids.job_id("ns", job): job for job in (*DIAMOND, "late")}
         with self.site.catalog.read() as tx:
             asked = [{"job_id": job_id, "lots": LOTS} for job_id in names]
-            rows = [row for which in asked for row in tx.rows(TurnRow, "lot_turns", **which)]
-        return {f"{names[row.job_id]} {row.lot}": [*row.keeper_ids] for row in rows}
+            rows = [row for which in asked for row in tx.rows(GatedWorkRow, "lot_turns", **which)]
+        return {f"{names[row.job_id]} {row.lot}": [*row.owner_ids] for row in rows}
 
     def rule(self, job: str) -> str:
         """What a job does with what is stale."""
@@ -109,7 +109,7 @@ class ReplaySite:
     def why(self, job: str, lot: str) -> str:
         """Why a job does not work on a lot, in words."""
         with self.site.catalog.read() as tx:
-            return why(tx, "ns", job, lot, self.site.now).sentence
+            return explain_work(tx, "ns", job, lot, self.site.now).sentence
 
     def finish(self, state: ReplayState = ReplayState.DONE) -> Progress:
         """Do whatever is READY, step by step, until the replay has ended."""

@@ -13,7 +13,7 @@ from penstock.arcs.backfills.rows import Counts
 from penstock.arcs.backfills.rules import Action, Standing
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks.commands import ClaimLots, CompleteClaims, HoldLot, HoldWork, Ref, Sweep
+from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, HoldLot, HoldWork, Sweep
 from penstock.locks.gaps.counts import GapKind
 from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
@@ -131,7 +131,7 @@ def _started_with_the_claim_done(arcs: ArcSite) -> str:
     arcs.backfills.step(backfill_id)
     [held] = [row for row in arcs.work("copy", LOTS) if row.owner == "somebody"]
     assert held.run_id is not None
-    arcs.site.do(CompleteClaims((Ref(held.run_id, held.token),)))
+    arcs.site.do(CompleteClaims((ClaimRef(held.run_id, held.token),)))
     return backfill_id
 
 

@@ -8,7 +8,7 @@ from penstock.arcs.executors import DaskCluster, open_executor
 from penstock.arcs.spec import Parts, Retry
 from penstock.errors import Unavailable
 from penstock.locks.queries.claims import get_lot_job
-from penstock.locks.rows import GIVEN_BACK, WorkRow
+from penstock.locks.rows import RELEASE_PREFIX, WorkRow
 from penstock.states import ArcState
 from penstock.store.write_queue import WriteQueue
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, arcs
@@ -124,7 +124,7 @@ def test_a_scheduler_that_is_lost_costs_no_try_and_is_found_again(
     with open_executor(f"dask://{way.address}", 1) as executor, arcs.engine(executor):
         arcs.until(arcs.ran)
         lose(way)
-        arcs.until(lambda: str(arcs.lot("shout", LOT).error).startswith(GIVEN_BACK))
+        arcs.until(lambda: str(arcs.lot("shout", LOT).error).startswith(RELEASE_PREFIX))
         assert arcs.lot("shout", LOT).attempts == 0
         assert isinstance(executor, DaskCluster)
         if lose is Wire.cut:  # a client that has given up never comes back by itself

@@ -13,8 +13,8 @@ from penstock.arcs.arrivals.scan import Seen
 from penstock.catalog.commands import DatasetName
 from penstock.ids import dataset_id
 from penstock.locks.commands import WireJob
-from penstock.locks.explain.why import why
-from penstock.locks.gaps.gaps import gaps
+from penstock.locks.explain.why import explain_work
+from penstock.locks.gaps.gaps import load_gaps
 from penstock.lots.rows import LandingRow
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
@@ -47,8 +47,8 @@ def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Sit
     assert failed is not None
     assert (failed.failed_at, str(absent) in failed.error) == (NOON + 6 * MINUTE, True)
     with site.catalog.read() as tx:
-        [gap] = gaps(tx, "ns", "raw", FIRST, FIRST, site.now).ranges
-        waits = why(tx, "ns", "job", FIRST, site.now)
+        [gap] = load_gaps(tx, "ns", "raw", FIRST, FIRST, site.now).ranges
+        waits = explain_work(tx, "ns", "job", FIRST, site.now)
     assert gap.cause is not None
     for told in (gap.cause.sentence, waits.sentence):
         assert "objects arrive for it" in told

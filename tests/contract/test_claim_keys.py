@@ -9,13 +9,19 @@ from threading import Barrier
 
 import pytest
 
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.errors import Conflict
 from penstock.ids import job_id, new_id
 from penstock.locks.claiming import keyed_run
-from penstock.locks.commands import ClaimLots, CompleteClaims, HoldJob, Ref, ReleaseClaim
+from penstock.locks.commands import (
+    ClaimLots,
+    ClaimRef,
+    CompleteAndClaim,
+    CompleteClaims,
+    HoldJob,
+    ReleaseClaim,
+)
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
 
@@ -89,9 +95,9 @@ def test_a_key_that_found_nothing_may_find_something_later(site: Site) -> None:
 
 def test_a_key_never_claims_more_than_once(site: Site) -> None:
     one, two = site.do(claim("k"))
-    site.do(CompleteClaims((Ref(one.id, one.token),)))
+    site.do(CompleteClaims((ClaimRef(one.id, one.token),)))
     assert site.do(claim("k")) == [two]
-    site.do(ReleaseClaim(Ref(two.id, two.token)))
+    site.do(ReleaseClaim(ClaimRef(two.id, two.token)))
     with pytest.raises(Conflict, match="claimed by job ns/a with key 'k' is over"):
         site.do(claim("k"))
     assert live(site) == []
@@ -135,7 +141,7 @@ def test_two_at_once_get_the_same_claims(site: Site, database_url: str) -> None:
 
 
 def test_a_refused_end_of_a_claim_is_not_kept_in_memory(site: Site) -> None:
-    [ended] = site.do(CompleteClaims((Ref(new_id(), 1),)))
+    [ended] = site.do(CompleteClaims((ClaimRef(new_id(), 1),)))
     assert ended.refused is not None
     refusal = weakref.ref(ended.refused)
     del ended
@@ -146,7 +152,7 @@ def test_a_refused_end_of_a_claim_is_not_kept_in_memory(site: Site) -> None:
 
 def test_the_same_call_from_many_completes_once_and_claims_once(site: Site) -> None:
     (first,) = site.do(claim(None, count=1))
-    both = ExternalClaim(claim("k"), (Ref(first.id, first.token),))
+    both = CompleteAndClaim(claim("k"), (ClaimRef(first.id, first.token),))
     sent = [site.catalog.submit(both) for _ in range(8)]
     taken = [future.result() for future in sent]
     assert sum(one.ended[0].refused is None for one in taken) == 1

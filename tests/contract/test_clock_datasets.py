@@ -12,9 +12,9 @@ from penstock.db import open_database
 from penstock.errors import Invalid
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     HoldLot,
-    Ref,
     RegisterLots,
     Sweep,
     WireJob,
@@ -47,7 +47,7 @@ class Day:
     def claims(self, count: int = 10) -> list[str]:
         """What is there to be worked on; it is done at once."""
         claims = self.do(ClaimLots("ns", "hourly", "worker", count=count))
-        ended = self.do(CompleteClaims(tuple(Ref(claim.id, claim.token) for claim in claims)))
+        ended = self.do(CompleteClaims(tuple(ClaimRef(claim.id, claim.token) for claim in claims)))
         assert all(end.refused is None for end in ended)
         return [claim.lot for claim in claims]
 
@@ -108,7 +108,7 @@ def test_a_schedule_is_one_more_input(day: Day) -> None:
 
 def test_nobody_registers_lots_of_a_clock(day: Day) -> None:
     day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
-    with pytest.raises(Invalid, match="turn READY by themselves"):
+    with pytest.raises(Invalid, match="become READY by themselves"):
         day.do(RegisterLots("ns", "clock:PT1H", ("20261115PT1H12",), "ann"))
 
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import asdict
 
 from penstock.clock import DAY, HOUR, SECOND
-from penstock.locks.commands import ClaimLots, CompleteClaims, HeartbeatClaim, HoldLot, Ref, Sweep
-from penstock.locks.explain.why import why
-from penstock.locks.lease_expiry import Limits
+from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, HoldLot, RenewClaim, Sweep
+from penstock.locks.explain.why import explain_work
+from penstock.locks.lease_expiry import SweepLimits
 from penstock.states import WorkState
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
@@ -35,7 +35,7 @@ def assert_ready_by_any_clock(site: Site) -> None:
     for now in (site.now - APART, site.now, site.now + APART):
         assert broken_invariants(site.database, partial(int, now)) == []
         with site.catalog.read() as tx:
-            found = why(tx, "ns", "a", "1", now)
+            found = explain_work(tx, "ns", "a", "1", now)
         assert (found.state, found.runnable) == (WorkState.READY, True)
         assert list(found.reasons) == []
 
@@ -63,7 +63,7 @@ def test_what_may_be_tried_again_at_once_may_be_for_everybody(site: Site) -> Non
 
 def sweep_is_due(site: Site) -> bool:
     with site.catalog.read() as tx:
-        found = tx.fetch_one("sweep_is_due", **asdict(Limits.at(site.now)))
+        found = tx.fetch_one("sweep_is_due", **asdict(SweepLimits.at(site.now)))
     return bool(found and found[0])
 
 
@@ -90,11 +90,11 @@ def test_who_works_with_such_a_lease_keeps_it_by_saying_so(site: Site) -> None:
     site.now -= YEARS
     site.do(Sweep())
     site.now += 30 * SECOND
-    until = site.do(HeartbeatClaim(Ref(claim.id, claim.token)))
+    until = site.do(RenewClaim(ClaimRef(claim.id, claim.token)))
     assert until == site.now + claim.lease_seconds * SECOND
     site.now = until - 1
     assert site.do(Sweep()).expired == 0
-    (ended,) = site.do(CompleteClaims((Ref(claim.id, claim.token),)))
+    (ended,) = site.do(CompleteClaims((ClaimRef(claim.id, claim.token),)))
     assert ended.refused is None
 
 

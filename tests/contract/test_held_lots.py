@@ -6,7 +6,7 @@ import pytest
 
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
-from penstock.locks.commands import HoldLot, Ref
+from penstock.locks.commands import ClaimRef, HoldLot
 from penstock.locks.queries.holds import HeldLot, list_held_lots
 from penstock.lots.manifests import Check
 from penstock.states import ManifestState
@@ -36,7 +36,7 @@ def fail_checks(site: Site, lot: str) -> None:
     name = DatasetName("ns", "clean")
     checks = ((name, (Check("has_rows", False, detail="0 of 7"),)),)
     notes = ((name, note(ManifestState.COMPLETE)),)
-    site.do(PublishLot(Ref(claim.id, claim.token), notes, checks))
+    site.do(PublishLot(ClaimRef(claim.id, claim.token), notes, checks))
 
 
 def test_nothing_is_held_at_first(site: Site) -> None:

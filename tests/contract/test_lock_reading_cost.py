@@ -13,22 +13,22 @@ from penstock.clock import HOUR
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from penstock.locks.explain.no_work import why_nothing
-from penstock.locks.explain.why import why
+from penstock.locks.explain.no_work import explain_no_work
+from penstock.locks.explain.why import explain_work
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries import claims
 from penstock.locks.queries import lots as reading_lots
-from penstock.locks.queries.overview import standing
+from penstock.locks.queries.overview import get_overview
 from penstock.locks.rows import (
-    NOWHERE,
+    HOLD_SENTINEL,
     CheckRow,
+    GatedWorkRow,
     LogRow,
     LotJobDatasetRow,
     LotJobRow,
     ReasonsRow,
     Stale,
     StatusRow,
-    TurnRow,
     WorkRow,
 )
 from penstock.lots.ids import sort_key
@@ -111,7 +111,7 @@ def _fill_versions(tx: Transaction) -> None:
     tx.write("put_lot_checks", checks)
     tx.write("add_lot_events", events)
     held = [lot for lot, state in LOTS if state == WorkState.HELD]
-    tx.write("put_lot_turns", [TurnRow.of(LOAD.id, lot, (RAW.id,), None) for lot, _ in LOTS])
+    tx.write("put_lot_turns", [GatedWorkRow.of(LOAD.id, lot, (RAW.id,), None) for lot, _ in LOTS])
     tx.write("put_lot_reasons", [ReasonsRow.of(CLEAN.id, lot, (RAW.id,)) for lot in held])
 
 
@@ -150,10 +150,10 @@ def _reads() -> dict[str, Callable[[Transaction, int], object]]:
         "held": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.HELD, limit, 0),
         "done": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.DONE, limit, 0),
         "log": lambda tx, limit: reading_lots.list_log_of_job(tx, *load, None, limit, 0),
-        "nothing": lambda tx, limit: why_nothing(tx, *load),
-        "why": lambda tx, limit: why(tx, *load, "lot 7", NOW),
+        "nothing": lambda tx, limit: explain_no_work(tx, *load),
+        "why": lambda tx, limit: explain_work(tx, *load, "lot 7", NOW),
         "claim": lambda tx, limit: claims.get_claim(tx, run_of(7)),
-        "standing": lambda tx, limit: standing(tx, None, NOW),
+        "standing": lambda tx, limit: get_overview(tx, None, NOW),
     }
 
 
@@ -275,7 +275,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "ready_lots_of_dataset": {**of_dataset, **most, "after": "lot 5"},
         "read_output_statuses": {"keys": [CLEAN.id + name for name in names]},
         "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in names]},
-        "read_consumers": {**lots, "dataset_id": RAW.id, "nowhere": NOWHERE},
+        "read_consumers": {**lots, "dataset_id": RAW.id, "nowhere": HOLD_SENTINEL},
         "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id], "named": "{}"},
         "read_makers_of_lot": {**of_datasets, **lot},
         "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
@@ -295,7 +295,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
         "read_reasons_of_lot": {**of_datasets, **lot},
         "first_held_lot": of_dataset,
-        "held_outputs": {"keys": [CLEAN.id + LOAD.id + n for n in names], "nowhere": NOWHERE},
+        "held_outputs": {"keys": [CLEAN.id + LOAD.id + n for n in names], "nowhere": HOLD_SENTINEL},
         "lot_readers": {"dataset_id": RAW.id, **lot},
         "lot_clocks_by_ids": of_datasets,
         "find_lots": {

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from penstock import ids
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import prune
@@ -18,15 +17,15 @@ from penstock.errors import Invalid
 from penstock.locks import pruning
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     FailClaims,
     LockingEvent,
-    Ref,
     RegisterLots,
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.commands.admin import HoldWork
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
 from tests.checked import broken_invariants
@@ -57,7 +56,7 @@ class Past:
         """Work on a lot so many days before now."""
         self.now = round(NOW - days * DAY)
         [claim] = self.do(ClaimLots("ns", "job", "worker", lots=(lot,)))
-        ref = Ref(claim.id, claim.token)
+        ref = ClaimRef(claim.id, claim.token)
         [ended] = self.do(FailClaims((ref,)) if fails else CompleteClaims((ref,)))
         assert ended.refused is None
         self.now = NOW
@@ -73,7 +72,7 @@ class Past:
             "job": {"namespace": "ns", "name": job},
             "outputs": [{"namespace": "ns", "name": f"made by {job}"}],
         }
-        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits())))
 
     def prune(self) -> None:
         prune(self.database, lambda: NOW, 30 * DAY, who="ann", dry_run=False, pause=lambda _: None)

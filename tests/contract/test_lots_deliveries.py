@@ -16,12 +16,12 @@ from penstock.signing import verify
 from penstock.subscribers.commands import (
     SUBSCRIBERS_MAX,
     WAIT_SECONDS_MAX,
+    AcquireSubscriber,
     DeleteSubscriber,
     FailDelivery,
-    KeepSubscribers,
     MoveCursor,
-    TakeSubscriber,
-    back_off,
+    RenewSubscribers,
+    retry_seconds,
 )
 from tests.contract.outbox_desk import NEVER, Gate, IngestService, deliveries, desk, firsts, lots
 from tests.doors.waiting import until
@@ -166,8 +166,8 @@ def test_a_receiver_can_ask_to_be_left_alone_for_a_while(desk: IngestService) ->
 
 
 def test_it_is_tried_ever_more_rarely_but_always_again() -> None:
-    assert [back_off(count) for count in (1, 2, 3, 4)] == [1, 2, 4, 8]
-    assert back_off(10_000) == WAIT_SECONDS_MAX
+    assert [retry_seconds(count) for count in (1, 2, 3, 4)] == [1, 2, 4, 8]
+    assert retry_seconds(10_000) == WAIT_SECONDS_MAX
 
 
 def test_slow_and_failing_receivers_hold_nobody_up(desk: IngestService) -> None:
@@ -354,11 +354,11 @@ def test_a_stale_token_changes_nothing(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     desk.publish("1", "2")
     submit = desk.catalog.submit
-    first = submit(TakeSubscriber("pager", "one", 10)).result()
+    first = submit(AcquireSubscriber("pager", "one", 10)).result()
     with pytest.raises(Conflict, match="one delivers"):
-        submit(TakeSubscriber("pager", "two", 10)).result()
+        submit(AcquireSubscriber("pager", "two", 10)).result()
     desk.pass_seconds(11)
-    second = submit(TakeSubscriber("pager", "two", 10)).result()
+    second = submit(AcquireSubscriber("pager", "two", 10)).result()
     assert second.token > first.token
     for stale in (
         MoveCursor("pager", first.token, 2, 10, True),
@@ -366,18 +366,18 @@ def test_a_stale_token_changes_nothing(desk: IngestService) -> None:
     ):
         with pytest.raises(Conflict, match="nothing was changed"):
             submit(stale).result()
-    assert submit(KeepSubscribers((("pager", first.token),), 10)).result() == {"pager"}
+    assert submit(RenewSubscribers((("pager", first.token),), 10)).result() == {"pager"}
     assert desk.subscriber() == second
-    assert submit(KeepSubscribers((("pager", second.token),), 10)).result() == set()
+    assert submit(RenewSubscribers((("pager", second.token),), 10)).result() == set()
 
 
 def test_what_was_let_go_is_not_kept(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     submit = desk.catalog.submit
-    held = submit(TakeSubscriber("pager", "one", 10)).result()
+    held = submit(AcquireSubscriber("pager", "one", 10)).result()
     submit(MoveCursor("pager", held.token, 0, 0, False)).result()
-    assert submit(KeepSubscribers((("pager", held.token),), 10)).result() == set()
-    assert submit(TakeSubscriber("pager", "two", 10)).result().owner == "two"
+    assert submit(RenewSubscribers((("pager", held.token),), 10)).result() == set()
+    assert submit(AcquireSubscriber("pager", "two", 10)).result().owner == "two"
 
 
 def test_a_receiver_is_called_directly_on_this_machine(

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Conflict
-from penstock.subscribers.commands import TakeSubscriber
+from penstock.subscribers.commands import AcquireSubscriber
 from tests.contract.outbox_desk import IngestService, desk
 from tests.doors.waiting import until
 from tests.web import Web, status
@@ -19,17 +19,17 @@ def test_a_lease_by_a_clock_that_was_ahead_is_over(
 ) -> None:
     desk.subscribe("https://example.org/")
     submit = desk.catalog.submit
-    submit(TakeSubscriber("pager", "one", 10)).result()
+    submit(AcquireSubscriber("pager", "one", 10)).result()
     desk.pass_seconds(-put_back_seconds)
-    assert submit(TakeSubscriber("pager", "two", 10)).result().owner == "two"
+    assert submit(AcquireSubscriber("pager", "two", 10)).result().owner == "two"
 
 
 def test_a_lease_by_a_clock_that_is_a_little_ahead_holds(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
-    desk.catalog.submit(TakeSubscriber("pager", "one", 10)).result()
+    desk.catalog.submit(AcquireSubscriber("pager", "one", 10)).result()
     desk.pass_seconds(-9)
     with pytest.raises(Conflict, match="one delivers"):
-        desk.catalog.submit(TakeSubscriber("pager", "two", 10)).result()
+        desk.catalog.submit(AcquireSubscriber("pager", "two", 10)).result()
 
 
 def test_a_receiver_is_not_left_alone_for_as_long_as_a_clock_was_ahead(desk: IngestService) -> None:

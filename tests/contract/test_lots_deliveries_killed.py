@@ -16,7 +16,7 @@ from penstock.outgoing import Posted
 from penstock.store.write_queue import WriteQueue
 from penstock.subscribers import delivery as module
 from penstock.subscribers.delivery import LEASE_SECONDS, Deliverer
-from penstock.subscribers.payloads import Letter
+from penstock.subscribers.payloads import EventPosts
 from tests.contract.outbox_desk import IngestService, deliveries, desk, firsts
 from tests.doors.waiting import until
 from tests.web import Web, status
@@ -87,7 +87,7 @@ class _MortalDeliverer(Deliverer):
         super().__init__(mortal, desk.database, lambda: desk.now)
         self._steps = steps
 
-    def letters(self, row: SubscriberRow, after: int) -> list[Letter]:
+    def letters(self, row: SubscriberRow, after: int) -> list[EventPosts]:
         with self._steps:
             return super().letters(row, after)
 

@@ -7,11 +7,11 @@ import pytest
 
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.locks.commands import HoldJob, HoldLot, HoldWork
-from penstock.locks.explain.why import why
+from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps import causes
 from penstock.locks.gaps.causes import Cause
 from penstock.locks.gaps.counts import GapKind
-from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.gaps.gaps import Gaps, load_gaps
 from penstock.locks.shapes import Why
 from penstock.lots.ids import Interval
 from tests.contract.lot_site import Site, hours, open_site
@@ -168,7 +168,7 @@ def test_every_lot_of_a_range_has_the_cause_that_is_told_of_the_first(
 
 def can_work(site: Site, job: str, lot: str) -> bool:
     with site.catalog.read() as tx:
-        return why(tx, "ns", job, lot, site.now).runnable
+        return explain_work(tx, "ns", job, lot, site.now).runnable
 
 
 def test_of_more_lots_upstream_than_are_looked_at_it_is_said(
@@ -190,7 +190,7 @@ def test_a_long_range_that_waits_for_much_costs_no_more_statements(site: Site) -
         start = parse_time("2024-01-01T00:00:00Z")
         with site.catalog.read() as tx:
             counted = Counted(tx)
-            found = gaps(
+            found = load_gaps(
                 counted, "ns", "joined", start, start + days * DAY, site.now,
                 interval=Interval.HOUR,
             )  # fmt: skip

@@ -12,10 +12,10 @@ from penstock.catalog.rows import Role, replace
 from penstock.clock import DAY, HOUR, SECOND, Micros, format_time, parse_time
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import (
+    ClaimRef,
     HoldDataset,
     HoldLot,
     HoldWork,
-    Ref,
     ReleaseClaim,
     ResubmitLots,
     Sweep,
@@ -26,7 +26,7 @@ from penstock.locks.gaps.counts import GapKind
 from penstock.locks.gaps.gaps import Gaps
 from penstock.locks.gaps.spans import Span
 from penstock.locks.lock_rules import Status
-from penstock.locks.rows import OUTSIDE, StatusRow, WorkRow
+from penstock.locks.rows import EXTERNAL_JOB, StatusRow, WorkRow
 from penstock.locks.work import new_work
 from penstock.lots.ids import Interval
 from penstock.lots.rows import LotDatasetRow, ManifestRow
@@ -136,7 +136,7 @@ def test_a_dataset_that_is_all_there_has_no_gap(site: Site) -> None:
 def test_a_claim_that_was_given_back_is_waiting_and_not_partial(site: Site) -> None:
     site.register("raw", hours(0, 1))
     claim = site.claim("a", hours(0, 1)[0])
-    site.do(ReleaseClaim(Ref(claim.id, claim.token)))
+    site.do(ReleaseClaim(ClaimRef(claim.id, claim.token)))
     assert ranges(site.gaps("clean", *hours(0, 1) * 2)) == [("PT1H00", "PT1H00", 1, "waiting")]
 
 
@@ -338,7 +338,7 @@ def write_lots(
         state, tries, noted, doing = chance.choice(CASES[kind])
         version = ids.derived_id("test", lot)
         if state is not None:
-            maker = OUTSIDE if doing is None else job
+            maker = EXTERNAL_JOB if doing is None else job
             made = version if state == Status.READY else None
             row = StatusRow(dataset, lot, Role.OUTPUT, maker, state, "", None, made, NOON)
             status.append(row)

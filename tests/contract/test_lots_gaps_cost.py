@@ -14,7 +14,7 @@ from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from penstock.locks.gaps.counts import GapKind
-from penstock.locks.gaps.gaps import RANGES_MAX, Gaps, gaps
+from penstock.locks.gaps.gaps import RANGES_MAX, Gaps, load_gaps
 from penstock.locks.gaps.spans import Span
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import LotJobDatasetRow, LotJobRow, Stale, StatusRow
@@ -99,7 +99,7 @@ class _Fetched(Counted):
 def report(database: Database, days: int, *, with_causes: bool = False) -> tuple[Gaps, _Fetched]:
     with database.read() as tx:
         counted = _Fetched(tx)
-        found = gaps(
+        found = load_gaps(
             counted, NAMESPACE, "clean", SPAN.start, SPAN.start + days * DAY, NOW,
             with_causes=with_causes,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from penstock.arcs.commands import BeginParts, EndPart, PublishLot
 from penstock.arcs.rows import PartState
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
-from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, Sweep
+from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, Sweep
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState
 from tests.contract.outbox_desk import IngestService, deliveries, desk
@@ -80,7 +80,7 @@ def test_runs_that_failed_or_whose_worker_died_are_told_too(desk: IngestService)
 def test_parts_are_told_below_the_run_of_their_lot(desk: IngestService) -> None:
     desk.publish("1")
     [claim] = desk.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
-    ref = Ref(claim.id, claim.token)
+    ref = ClaimRef(claim.id, claim.token)
     runs = desk.catalog.submit(BeginParts(ref, {"day=1": "", "day=2": ""})).result()
     desk.catalog.submit(EndPart(ref, "day=1", PartState.COMPLETE)).result()
     desk.catalog.submit(EndPart(ref, "day=2", PartState.FAILED, error="no")).result()
@@ -115,7 +115,7 @@ def test_how_much_a_run_wrote_is_told_from_its_manifest(desk: IngestService) -> 
     desk.publish("1")
     [claim] = desk.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
     note = ManifestNote(ManifestState.COMPLETE, "key", 3, 1234, "0" * 64, claim.id)
-    publish = PublishLot(Ref(claim.id, claim.token), ((DatasetName("shop", "clean"), note),))
+    publish = PublishLot(ClaimRef(claim.id, claim.token), ((DatasetName("shop", "clean"), note),))
     desk.catalog.submit(publish).result()
     found, _ = told(desk, 1)
     statistics = found[-1]["outputs"][0]["outputFacets"]["outputStatistics"]

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Away
-from penstock.lots.stores import open_own
+from penstock.lots.stores import open_store
 from penstock.objects import Objects
 from penstock.plane import Plane
 from tests.acceptance.arc_site import ONCE, ArcSite, open_local_site
@@ -66,14 +66,14 @@ def test_a_store_that_was_there_once_is_not_begun_anew_at_the_next_start(
     plane: Plane, tmp_path: Path
 ) -> None:
     url, disk = plane.settings.objects, tmp_path / "disk"
-    open_own(plane.catalog, url).put("a", b"kept")
+    open_store(plane.catalog, url).put("a", b"kept")
     unmount(disk)
     for below in ("", "ocfl"):
         with pytest.raises(Away, match=AWAY):
-            open_own(plane.catalog, url, below)
+            open_store(plane.catalog, url, below)
     assert list(disk.iterdir()) == []
     mount(disk)
-    assert open_own(plane.catalog, url).get("a") == b"kept"
+    assert open_store(plane.catalog, url).get("a") == b"kept"
 
 
 def test_a_store_of_an_earlier_version_gets_its_mark_when_it_is_first_used(

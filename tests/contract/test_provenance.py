@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import SECOND, format_time
@@ -216,7 +215,7 @@ def test_what_events_report_was_made_when_they_say_in_provenance_as_in_the_catal
 def report(site: Site, second: int = 9) -> None:
     """A run of two lots, by events that say when it was."""
     for event_type in ("START", "COMPLETE"):
-        site.do(LockingEvent(read_event(_event(event_type, second), Limits()), is_arc))
+        site.do(LockingEvent(read_event(_event(event_type, second), Limits())))
 
 
 def _event(event_type: str, second: int) -> bytes:

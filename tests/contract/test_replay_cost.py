@@ -12,9 +12,9 @@ from penstock.catalog.rows import JobRow, Role, replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from penstock.locks.commands.wiring import unwired
+from penstock.locks.commands.wiring import default_wiring
 from penstock.locks.lock_rules import Status
-from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
+from penstock.locks.rows import EXTERNAL_JOB, HOLD_SENTINEL, LotJobDatasetRow, StatusRow, WorkRow
 from penstock.lots.ids import sort_key
 from penstock.replay.plan import find_steps, make_plan
 from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
@@ -57,7 +57,9 @@ def fill(tx: Transaction) -> None:
     tx.write("put_job_versions", [job_version(each) for each in JOBS])
     for place, each in enumerate(JOBS):
         reads, writes = DATASETS[place].id, DATASETS[place + 1].id
-        lot_job = replace(unwired(each.id, NOW), inputs=f'["{reads}"]', outputs=f'["{writes}"]')
+        lot_job = replace(
+            default_wiring(each.id, NOW), inputs=f'["{reads}"]', outputs=f'["{writes}"]'
+        )
         tx.write("put_lot_jobs", [lot_job])
         wires = [(reads, Role.INPUT), (writes, Role.OUTPUT)]
         tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, r, each.id) for d, r in wires])
@@ -74,7 +76,7 @@ def _fill_lots(tx: Transaction, numbers: range) -> None:
         versions.append(raw)
         before = raw
         source = DATASETS[0].id
-        status.append(_status(source, lot, Role.OUTPUT, OUTSIDE, None, raw.id))
+        status.append(_status(source, lot, Role.OUTPUT, EXTERNAL_JOB, None, raw.id))
         for place, each in enumerate(JOBS):
             ran = run(each, number, facets=lot_facets(lot, 1))
             ran = replace(ran, job_version_id=job_version(each).id)
@@ -195,7 +197,7 @@ def _examples() -> dict[str, dict[str, Any]]:
         "replay_runs": {"ids": runs},
         "replay_work": {"keys": [JOBS[0].id + lot for lot in lots]},
         "replay_outputs": {"keys": [DATASETS[1].id + lot for lot in lots]},
-        "replay_kept": {"keys": [JOBS[0].id + lot for lot in lots], "nowhere": NOWHERE},
+        "replay_kept": {"keys": [JOBS[0].id + lot for lot in lots], "nowhere": HOLD_SENTINEL},
         "replay_lot": of_lot,
         "replay_versions_of_lot": of_lot,
         "replay_versions": {"ids": versions},

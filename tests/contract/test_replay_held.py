@@ -6,7 +6,7 @@ import pytest
 
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
-from penstock.locks.commands import HoldLot, HoldWork, Ref, ResubmitLots
+from penstock.locks.commands import ClaimRef, HoldLot, HoldWork, ResubmitLots
 from penstock.lots.manifests import Check
 from penstock.replay.plan import Action
 from penstock.replay.target import Target
@@ -70,7 +70,7 @@ def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
     site.site.do(ResubmitLots("ann", "by hand", "ns", "right", ("a",)))
     claim = site.site.claim("right", "a")
     bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
-    site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
+    site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     assert site.output("right", "a").status == "HOLD"
     assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [Action.RERUN]
     site.start(dataset="right", lot="a")
@@ -82,7 +82,7 @@ def test_a_step_whose_input_fails_its_checks_has_failed(site: ReplaySite) -> Non
     site.step()
     claim = site.site.claim("right", "a")
     bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
-    site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
+    site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     ended = site.step()
     assert (ended.state, ended.done, ended.failed) == (ReplayState.FAILED, 1, 1)
     assert ended.failures[0].note == "lot a of ns/right is held: let it go first"

@@ -10,10 +10,10 @@ from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
+    ClaimRef,
     FailClaims,
     HoldJob,
-    Ref,
     RegisterLots,
     ResubmitLots,
     WireJob,
@@ -213,7 +213,7 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     assert site.finish().done == 2
 
 
-def at_work(site: ReplaySite, lot: str) -> Claimed:
+def at_work(site: ReplaySite, lot: str) -> ClaimedLot:
     """Somebody works on a lot of `apart` with what was there before."""
     site.site.do(ResubmitLots("ann", "by hand", "ns", "apart", (lot,)))
     claim = site.site.claim("apart", lot)
@@ -294,7 +294,7 @@ def test_steps_survive_a_claim_that_fails_once(site: ReplaySite) -> None:
     site.start(dataset="clean", lot="a")
     site.step()
     claim = site.site.claim("clean", "a")
-    site.site.do(FailClaims((Ref(claim.id, claim.token),), "a hiccup"))
+    site.site.do(FailClaims((ClaimRef(claim.id, claim.token),), "a hiccup"))
     site.step()
     assert site.states()["clean a"] == "going"
     assert site.finish().done == 4

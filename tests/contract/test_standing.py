@@ -8,7 +8,7 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import HOUR
 from penstock.ids import dataset_id
 from penstock.locks.commands import HoldWork, WireJob
-from penstock.locks.queries.overview import JobStanding, SystemOverview, standing
+from penstock.locks.queries.overview import JobStanding, SystemOverview, get_overview
 from penstock.lots.rows import LotDatasetRow
 from penstock.states import RunState
 from tests.contract.lot_site import NOON, Site, open_site
@@ -36,7 +36,7 @@ def shop(database_url: str) -> Iterator[Site]:
 
 def now(shop: Site, namespace: str | None = None) -> SystemOverview:
     with shop.database.read() as tx:
-        return standing(tx, namespace, shop.now)
+        return get_overview(tx, namespace, shop.now)
 
 
 def test_only_jobs_with_open_lots_are_told_of_the_busiest_first(shop: Site) -> None:

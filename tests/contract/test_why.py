@@ -8,12 +8,12 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import HOUR, SECOND, format_time, say_time
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import (
+    ClaimRef,
     CompleteClaims,
     HoldDataset,
     HoldJob,
     HoldLot,
     HoldWork,
-    Ref,
     ResubmitLots,
     Sweep,
     WireJob,
@@ -172,7 +172,7 @@ def test_an_output_that_another_job_makes_is_locked(site: Site) -> None:
     assert (reason.kind, reason.status, reason.who) == ("output_locked", "RUNNING", "etl-7")
     assert (reason.name, reason.claim) == ("clean", claim.id)
     assert [cause.job for cause in found.causes] == ["a"]
-    site.do(CompleteClaims((Ref(claim.id, claim.token),)))
+    site.do(CompleteClaims((ClaimRef(claim.id, claim.token),)))
     done = site.why("rival")
     assert (kinds(done), done.reasons[0].status, done.causes) == (["output_locked"], "READY", [])
     assert "is READY, made by job ns/a" in done.sentence

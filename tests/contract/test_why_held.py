@@ -7,7 +7,7 @@ import pytest
 from penstock.clock import SECOND
 from penstock.locks.commands import HoldLot, HoldWork
 from penstock.locks.queries.lots import list_log_of_job
-from penstock.locks.queries.overview import standing
+from penstock.locks.queries.overview import get_overview
 from penstock.locks.rows import Stale
 from tests.contract.why_site import Site, kinds, only_reason, open_site
 
@@ -43,7 +43,7 @@ def test_a_conflict_is_not_who_holds_a_lot(site: Site) -> None:
     reason = only_reason(site.why("a"))
     assert (reason.kind, reason.who, reason.why) == ("held_lot", "boss", "auditors look at it")
     with site.catalog.read() as tx:
-        assert [each.held for each in standing(tx, None, site.now).stuck] == [
+        assert [each.held for each in get_overview(tx, None, site.now).stuck] == [
             "boss: auditors look at it"
         ]
 

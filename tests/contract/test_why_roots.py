@@ -7,8 +7,8 @@ import pytest
 from penstock.clock import SECOND
 from penstock.locks.commands import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.explain.causes import DEPTH_MAX, DESCRIBED_MAX
-from penstock.locks.explain.why import why
-from penstock.locks.gaps.gaps import gaps
+from penstock.locks.explain.why import explain_work
+from penstock.locks.gaps.gaps import load_gaps
 from penstock.locks.shapes import Why
 from penstock.lots.ids import Interval
 from tests.contract.test_reading_cost import Counted
@@ -93,7 +93,7 @@ def test_gaps_have_the_root_of_a_diamond_once(site: Site) -> None:
     lot = "20261115PT1H09"
     site.register("raw", lot)
     with site.catalog.read() as tx:
-        found = gaps(tx, "ns", "d", lot, lot, NOON, interval=Interval.HOUR)
+        found = load_gaps(tx, "ns", "d", lot, lot, NOON, interval=Interval.HOUR)
     cause = found.ranges[0].cause
     assert cause is not None
     assert [(root.dataset, root.job.name if root.job else None) for root in cause.roots] == [
@@ -138,7 +138,7 @@ def test_many_jobs_beside_each_other_cost_no_more_statements(site: Site) -> None
     def statements(job: str) -> int:
         with site.catalog.read() as tx:
             counted = Counted(tx)
-            why(counted, "ns", job, "9", site.now)
+            explain_work(counted, "ns", job, "9", site.now)
         return counted.statements
 
     for number in range(30):

@@ -8,24 +8,23 @@ from typing import Any, TypeVar
 import msgspec
 
 from penstock import ids
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import Micros, format_time, parse_time
 from penstock.db import open_database
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
     CompleteClaims,
     FailClaims,
     LockingEvent,
-    Ref,
     RegisterLots,
     WireJob,
 )
-from penstock.locks.explain.no_work import why_nothing
-from penstock.locks.explain.why import why
+from penstock.locks.explain.no_work import explain_no_work
+from penstock.locks.explain.why import explain_work
 from penstock.locks.shapes import NoWorkReason, Reason, Why
 from penstock.store.write_queue import Command, WriteQueue
 
@@ -50,27 +49,27 @@ class Site:
     def register(self, dataset: str, lot: str = "9") -> None:
         self.do(RegisterLots("ns", dataset, (lot,), "ann", renew=True))
 
-    def claim(self, job: str, lot: str = "9", owner: str = "w1") -> Claimed:
+    def claim(self, job: str, lot: str = "9", owner: str = "w1") -> ClaimedLot:
         (claimed,) = self.do(ClaimLots("ns", job, owner, lots=(lot,)))
         return claimed
 
     def complete(self, job: str, lot: str = "9") -> None:
         claim = self.claim(job, lot)
-        (ended,) = self.do(CompleteClaims((Ref(claim.id, claim.token),)))
+        (ended,) = self.do(CompleteClaims((ClaimRef(claim.id, claim.token),)))
         assert ended.refused is None
 
     def fail(self, job: str, lot: str = "9", error: str = "disk full") -> None:
         claim = self.claim(job, lot)
-        (ended,) = self.do(FailClaims((Ref(claim.id, claim.token),), error))
+        (ended,) = self.do(FailClaims((ClaimRef(claim.id, claim.token),), error))
         assert ended.refused is None
 
     def why(self, job: str, lot: str = "9", only: str | None = None) -> Why:
         with self.catalog.read() as tx:
-            return why(tx, "ns", job, lot, self.now, only=only)
+            return explain_work(tx, "ns", job, lot, self.now, only=only)
 
     def nothing(self, job: str) -> NoWorkReason:
         with self.catalog.read() as tx:
-            return why_nothing(tx, "ns", job)
+            return explain_no_work(tx, "ns", job)
 
     def report(
         self, event_type: str, job: str, reads: str, writes: str, lot: str = "9", run: str = ""
@@ -86,7 +85,7 @@ class Site:
             "inputs": [_named(reads, lot)],
             "outputs": [_named(writes, lot)],
         }
-        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits())))
         return run
 
 

@@ -180,7 +180,7 @@ def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: 
     assert penstock(*first, "--json").document["lots"][0]["priority"] == 9
     assert [found.lot for found in client.claims("shop/clean")] == ["3", "1"]
     refused = penstock("work", "release", "clean", "2", "--why", "x")
-    assert (refused.code, "nobody holds lot 2" in refused.complaint) == (1, True)
+    assert (refused.code, "no worker has claimed lot 2" in refused.complaint) == (1, True)
 
 
 def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Client) -> None:

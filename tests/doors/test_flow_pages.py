@@ -21,7 +21,7 @@ def test_staleness(server: Running, tmp_path: Path) -> None:
     said = run_page("staleness.md", server, tmp_path)
     assert "shop/clean  2026-11-15  READY" in said
     assert "is held by 'penstock' since" in said
-    assert "lot 2026-11-15 of an input of it was made anew" in said
+    assert "an input has a newer version of lot 2026-11-15" in said
     assert "shop/sum  2026-11-15  DONE" in said
 
 

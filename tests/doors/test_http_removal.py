@@ -82,7 +82,7 @@ def test_a_lot_that_was_read_is_removed_only_by_force(shop: Running) -> None:
 def test_a_lot_is_not_removed_while_a_claim_reads_it(shop: Running) -> None:
     claim(shop, LOAD)
 
-    assert "is being read by job shop/load; release its lock" in refusal(shop, f"{RAW}/lots/1")
+    assert "is being read by job shop/load; end its claim" in refusal(shop, f"{RAW}/lots/1")
     assert "is being made by job shop/load" in refusal(shop, f"{CLEAN}/lots/1")
     forced = shop.client.post(f"{RAW}/lots/1/remove", json={**BECAUSE, "force": True})
     assert forced.status_code == 409

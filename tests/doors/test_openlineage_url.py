@@ -12,7 +12,7 @@ from penstock.client import ApiError, Client
 from penstock.config import Settings, load
 from penstock.errors import Invalid
 from penstock.lots.rows import SubscriberRow
-from penstock.subscribers.commands import listed
+from penstock.subscribers.commands import load_subscribers
 from penstock.subscribers.own_backend import NAME, follow_settings
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
@@ -43,7 +43,7 @@ def started(server: Running, own_url: str = "", *, forget: bool = True, **given:
 
 def subscriber(server: Running) -> SubscriberRow | None:
     with server.plane.catalog.read() as tx:
-        return next((row for row in listed(tx) if row.name == NAME), None)
+        return next((row for row in load_subscribers(tx) if row.name == NAME), None)
 
 
 def finish(client: Client, lot: str) -> str:

@@ -13,7 +13,7 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
-from penstock.subscribers.commands import listed
+from penstock.subscribers.commands import load_subscribers
 from tests.doors.serving import API, running
 
 SECRET = "hush-hush-1234"
@@ -44,7 +44,7 @@ def mode(path: Path) -> int:
 def stored(url: str) -> str:
     """Each row of the database that may hold a secret, as text."""
     with closing(open_database(url)) as database, database.read() as tx:
-        return f"{listed(tx)} {tx.fetch('all_collections')}"
+        return f"{load_subscribers(tx)} {tx.fetch('all_collections')}"
 
 
 def test_the_database_and_its_folders_are_private(tmp_path: Path) -> None:

@@ -5,23 +5,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
+    CompleteAndClaim,
     CompleteClaims,
+    EndClaim,
     FailClaims,
-    HeartbeatClaim,
     HoldDataset,
     HoldJob,
     HoldLot,
     HoldWork,
     PrioritizeWork,
-    Ref,
     RegisterLots,
     ReleaseClaim,
-    ReleaseLock,
+    RenewClaim,
     ResubmitLots,
     WireJob,
 )
@@ -31,7 +31,7 @@ from penstock.lots.manifests import Check
 from tests.simulation.lock_model import LOTS, QUALITY
 
 NS, ANN = "ns", ("ann", "because")
-NO_CLAIM = Ref("00000000-0000-7000-8000-000000000000", 1)
+NO_CLAIM = ClaimRef("00000000-0000-7000-8000-000000000000", 1)
 LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS = 60, 2, 10
 # What c reads and writes: an end of the chain, or a second writer of clean, or more, or less.
 WIRINGS = (
@@ -43,7 +43,7 @@ WIRINGS = (
     ((), ("clean",)),
 )
 
-End = Callable[[tuple[Ref, ...]], Any]
+End = Callable[[tuple[ClaimRef, ...]], Any]
 
 jobs = st.sampled_from("abc")
 datasets = st.sampled_from(["raw", "clean", "dim", "mart"])
@@ -72,11 +72,13 @@ def wire(
     )
 
 
-def _refs_of(machine: Any) -> st.SearchStrategy[Ref]:
+def _refs_of(machine: Any) -> st.SearchStrategy[ClaimRef]:
     """Claims that are live, or were lately; some with a number that was never theirs."""
-    live = [Ref(key, claim.token) for key, claim in machine.model.claims.items()]
+    live = [ClaimRef(key, claim.token) for key, claim in machine.model.claims.items()]
     known = st.sampled_from(live[-4:] + machine.given[-8:])
-    wrong = st.builds(lambda ref, by: Ref(ref.id, ref.token + by), known, st.sampled_from([-1, 1]))
+    wrong = st.builds(
+        lambda ref, by: ClaimRef(ref.id, ref.token + by), known, st.sampled_from([-1, 1])
+    )
     likely = st.sampled_from(live) if live else known
     return st.sampled_from([likely, likely, likely, known, known, wrong]).flatmap(lambda of: of)
 
@@ -110,7 +112,7 @@ def _jobs_of(machine: Any) -> st.SearchStrategy[str]:
 
 
 some_job: st.SearchStrategy[str] = st.runner().flatmap(_jobs_of)
-refs: st.SearchStrategy[Ref] = st.runner().flatmap(_refs_of)
+refs: st.SearchStrategy[ClaimRef] = st.runner().flatmap(_refs_of)
 publications: st.SearchStrategy[Any] = st.runner().flatmap(_publications)
 acceptances: st.SearchStrategy[Any] = st.runner().flatmap(_acceptances)
 policies = st.sampled_from([Stale.IGNORE, Stale.RERUN])
@@ -139,16 +141,16 @@ rewirings = st.sampled_from(WIRINGS).map(lambda sides: wire("c", *sides))
 _WEIGHTED: tuple[tuple[int, st.SearchStrategy[Any]], ...] = (
     (8, searches),
     (2, st.builds(lambda job, lots: ClaimLots(NS, job, "w3", lots=lots), some_job, some_lots)),
-    (2, st.builds(HeartbeatClaim, refs, leases)),
+    (2, st.builds(RenewClaim, refs, leases)),
     (5, some_refs.map(CompleteClaims)),
-    (3, st.builds(ExternalClaim, searches, some_refs)),
+    (3, st.builds(CompleteAndClaim, searches, some_refs)),
     (2, publications),
     (1, acceptances),
     (4, some_refs.map(FailClaims)),
     (2, refs.map(ReleaseClaim)),
     (4, registrations),
     (3, st.builds(lambda job, lots: ResubmitLots(*ANN, NS, job, lots), jobs, some_lots)),
-    (1, st.builds(lambda job, lot: ReleaseLock(*ANN, NS, job, lot), jobs, lots)),
+    (1, st.builds(lambda job, lot: EndClaim(*ANN, NS, job, lot), jobs, lots)),
     (1, st.builds(lambda job, hold: HoldJob(*ANN, NS, job, hold), jobs, holding)),
     (1, st.builds(lambda name, hold: HoldDataset(*ANN, NS, name, hold), datasets, holding)),
     (2, st.builds(lambda d, lot, hold: HoldLot(*ANN, NS, d, lot, hold), datasets, lots, holding)),

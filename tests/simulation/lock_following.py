@@ -8,31 +8,31 @@ from functools import singledispatch
 from typing import Any
 
 from penstock import ids
-from penstock.arcs.by_hand import ExternalClaim
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
     ClaimLots,
+    ClaimRef,
+    ClaimResult,
+    CompleteAndClaim,
     CompleteClaims,
-    Ended,
+    EndClaim,
     FailClaims,
-    HeartbeatClaim,
     HoldDataset,
     HoldJob,
     HoldLot,
     HoldWork,
     PrioritizeWork,
-    Ref,
     RegisterLots,
     ReleaseClaim,
-    ReleaseLock,
+    RenewClaim,
     ResubmitLots,
     Sweep,
     WireJob,
 )
 from penstock.locks.commands.admin import AcceptLot
-from penstock.locks.explain.facts import Stop
+from penstock.locks.explain.facts import HoldEntry
 from tests.simulation.lock_model import (
     LOTS,
     NOWHERE,
@@ -140,14 +140,15 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
 
 
 @follow.register
-def _(command: ExternalClaim, model: Model, outcome: Any) -> None:
+def _(command: CompleteAndClaim, model: Model, outcome: Any) -> None:
     follow(CompleteClaims(command.complete), model, outcome.ended)
+    model.end_backoffs()
     model.make_stale_again()
     follow(command.claim, model, outcome.claimed)
 
 
 @follow.register
-def _(command: HeartbeatClaim, model: Model, outcome: Any) -> None:
+def _(command: RenewClaim, model: Model, outcome: Any) -> None:
     if not model.is_live(command.claim):
         _refuses(model, command.claim, outcome)
         return
@@ -187,7 +188,7 @@ def _(command: AcceptLot, model: Model, outcome: Any) -> None:
         model.let_go(*key)
 
 
-def _refuses(model: Model, ref: Ref, outcome: Any) -> None:
+def _refuses(model: Model, ref: ClaimRef, outcome: Any) -> None:
     assert isinstance(outcome, Conflict if ref.id in model.runs else NotFound), outcome
 
 
@@ -227,7 +228,7 @@ def _(command: ReleaseClaim, model: Model, outcome: Any) -> None:
     _stopped(model, claim, outcome)
 
 
-def _stopped(model: Model, claim: Claim, ended: Ended) -> None:
+def _stopped(model: Model, claim: Claim, ended: ClaimResult) -> None:
     assert ended.refused is None
     assert ended.state in model.states(claim.job, claim.lot)
     assert ended.not_before == model.work[claim.job, claim.lot].not_before
@@ -286,7 +287,7 @@ def _stops(model: Model, job: str, lot: str, outcome: Any, *, running: bool) -> 
 
 
 @follow.register
-def _(command: ReleaseLock, model: Model, outcome: Any) -> None:
+def _(command: EndClaim, model: Model, outcome: Any) -> None:
     if _stops(model, command.job, command.lot, outcome, running=False):
         return
     assert outcome is None
@@ -317,7 +318,7 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         return
     if command.hold:
         was_held = row is not None and row.status == "HOLD"
-        assert outcome is None or (was_held and isinstance(outcome, Stop)), outcome
+        assert outcome is None or (was_held and isinstance(outcome, HoldEntry)), outcome
         _hold_lot(model, key)
     elif row is not None and row.status == "HOLD":
         others = model.reasons.get(key, set()) - {command.dataset}

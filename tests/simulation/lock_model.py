@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from penstock.clock import HOUR, SECOND, Micros
-from penstock.locks.commands import Claimed, Ref
+from penstock.locks.commands import ClaimedLot, ClaimRef
 
 LOTS = ("2", "9", "10", "100")  # in the order they are worked on
 OUTSIDE = ""  # who made a lot that no job made
@@ -119,7 +119,7 @@ class Model:
         """The live claim of a job on a lot."""
         return next((c for c in self.claims.values() if (c.job, c.lot) == (job, lot)), None)
 
-    def is_live(self, ref: Ref) -> bool:
+    def is_live(self, ref: ClaimRef) -> bool:
         """Whether this is a claim with its own token."""
         return ref.id in self.claims and self.claims[ref.id].token == ref.token
 
@@ -142,7 +142,7 @@ class Model:
 
     # How claims change the rows.
 
-    def take(self, claimed: Claimed, owner: str, lease_seconds: int) -> None:
+    def take(self, claimed: ClaimedLot, owner: str, lease_seconds: int) -> None:
         """A claim was given, as it must be."""
         job, lot = claimed.job, claimed.lot
         wiring, work = self.jobs[job], self.work[job, lot]
@@ -278,6 +278,12 @@ class Model:
                 seen.update(level)
             found |= readers - {*self.around([root])}
         return found
+
+    def end_backoffs(self) -> None:
+        """Work that is done waits for nothing."""
+        for (job, lot), work in self.work.items():
+            if self.states(job, lot) == {"DONE"}:
+                work.not_before = 0
 
     def make_stale_again(self) -> None:
         """What was made of a version that is not the last is to be made again, where that is

@@ -7,14 +7,21 @@ from typing import Any
 from penstock.catalog import rows
 from penstock.catalog.rows import Origin, Role
 from penstock.db import Transaction
-from penstock.locks.rows import OUTSIDE as OUTSIDE_ID
-from penstock.locks.rows import HoldRow, LogRow, LotJobRow, ReasonsRow, StatusRow, WorkRow
+from penstock.locks.rows import (
+    EXTERNAL_JOB,
+    LogRow,
+    LotHoldRow,
+    LotJobRow,
+    ReasonsRow,
+    StatusRow,
+    WorkRow,
+)
 from penstock.states import RUN, RunState
 from tests.simulation.lock_model import OUTSIDE, QUALITY, UNKNOWN, Model, Row, Work
 
 SHAPES: dict[str, Any] = {
     "lot_job": LotJobRow,
-    "lot_hold": HoldRow,
+    "lot_hold": LotHoldRow,
     "lot_status": StatusRow,
     "lot_reason": ReasonsRow,
     "lot_work": WorkRow,
@@ -41,7 +48,7 @@ class LockTables:
         self.datasets: dict[str, rows.DatasetRow] = {row.id: row for row in self.rows["dataset"]}
         self.io: list[rows.RunDatasetRow] = self.rows["run_dataset"]
         self.names = {row.id: row.name for row in (*self.rows["dataset"], *self.rows["job"])}
-        self.names[OUTSIDE_ID] = OUTSIDE
+        self.names[EXTERNAL_JOB] = OUTSIDE
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LockTables) and self._sorted() == other._sorted()
@@ -174,7 +181,7 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
     yield from _differences("output", made, dict(model.made))
     yield from _differences("model's input", dict(model.used), used)
     yield from _differences("input", used, dict(model.used))
-    quality = {OUTSIDE_ID: QUALITY}
+    quality = {EXTERNAL_JOB: QUALITY}
     reasons = {
         (names[row.dataset_id], row.lot): {quality.get(r) or names[r] for r in row.reasons}
         for row in tables.reasons

@@ -14,26 +14,26 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from penstock import ids
-from penstock.arcs.by_hand import Taken
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros
 from penstock.db import Database, open_database
 from penstock.errors import PenstockError
 from penstock.locks import tables as room
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
+    ClaimResult,
     CompleteClaims,
-    Ended,
     FailClaims,
     HoldLot,
     HoldWork,
-    Ref,
     RegisterLots,
     ResubmitLots,
     Sweep,
     WireJob,
 )
+from penstock.locks.commands.claims import ClaimsTurnover
 from penstock.locks.rows import Stale
 from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
@@ -85,10 +85,13 @@ class LockMachine(RuleBasedStateMachine):
         _, catalog = self._servers[-1]
         sent = [catalog.submit(command) for command in commands]
         outcomes = [_outcome(future.result) for future in sent]
+        # A move that the table WORK lacks is a defect, never a refusal that a caller deserves.
+        assert "and cannot become" not in f"{outcomes}"
         for command, outcome in zip(commands, outcomes, strict=True):
             follow(command, self.model, outcome)
+            self.model.end_backoffs()
             self.model.make_stale_again()
-            self.given += [Ref(claim.id, claim.token) for claim in _claimed(command, outcome)]
+            self.given += [ClaimRef(claim.id, claim.token) for claim in _claimed(command, outcome)]
         after = self._look()
         if all(map(_is_refused, outcomes)):
             assert after == self._tables, f"{commands} was refused, and changed something"
@@ -156,8 +159,8 @@ class LockMachine(RuleBasedStateMachine):
             self._servers.reverse()
 
 
-def _claimed(command: Any, outcome: Any) -> list[Claimed]:
-    if isinstance(outcome, Taken):
+def _claimed(command: Any, outcome: Any) -> list[ClaimedLot]:
+    if isinstance(outcome, ClaimsTurnover):
         return outcome.claimed
     return outcome if isinstance(command, ClaimLots) and isinstance(outcome, list) else []
 
@@ -171,10 +174,10 @@ def _outcome(result: Callable[[], Any]) -> Any:
 
 def _is_refused(outcome: Any) -> bool:
     """Whether nothing came of a command."""
-    if isinstance(outcome, Taken):
+    if isinstance(outcome, ClaimsTurnover):
         return not outcome.claimed and _is_refused(outcome.ended)
     if isinstance(outcome, list):
-        return all(isinstance(each, Ended) and each.refused is not None for each in outcome)
+        return all(isinstance(each, ClaimResult) and each.refused is not None for each in outcome)
     return isinstance(outcome, PenstockError)
 
 
@@ -347,7 +350,7 @@ def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockM
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     machine.send(ClaimLots("ns", "a", "w1"))
     ref = machine.given[-1]
-    machine.send(CompleteClaims((Ref(ref.id, 99), ref, Ref(ref.id, 0))))
+    machine.send(CompleteClaims((ClaimRef(ref.id, 99), ref, ClaimRef(ref.id, 0))))
     assert machine.model.runs == {ref.id: "COMPLETED"}
 
 

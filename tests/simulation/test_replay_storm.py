@@ -14,14 +14,14 @@ from penstock.clock import SECOND
 from penstock.config import Settings
 from penstock.errors import PenstockError
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
+    ClaimRef,
+    EndClaim,
     FailClaims,
     HoldJob,
     HoldLot,
     HoldWork,
-    Ref,
-    ReleaseLock,
     ResubmitLots,
     Sweep,
     WireJob,
@@ -51,7 +51,7 @@ class Storm:
     here: ReplaySite
     random: random.Random
     threads: ThreadPoolExecutor
-    claims: list[Claimed] = field(default_factory=list)
+    claims: list[ClaimedLot] = field(default_factory=list)
     replays: list[str] = field(default_factory=list)
 
     def act(self) -> None:
@@ -90,7 +90,7 @@ class Storm:
     def end(self) -> None:
         if self.claims:
             claim = self.claims.pop(self.random.randrange(len(self.claims)))
-            ref = Ref(claim.id, claim.token)
+            ref = ClaimRef(claim.id, claim.token)
             is_good = self.random.random() < 0.8
             self.here.site.do(PublishLot(ref, ()) if is_good else FailClaims((ref,), "no luck"))
 
@@ -101,7 +101,7 @@ class Storm:
             HoldJob(*ANN, job, hold),
             HoldWork(*ANN, job, lot, hold),
             ResubmitLots(*ANN, job, (lot,)),
-            ReleaseLock(*ANN, job, lot),
+            EndClaim(*ANN, job, lot),
         )
         self.here.site.do(self.random.choice(commands))
 

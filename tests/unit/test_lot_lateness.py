@@ -1,7 +1,7 @@
 """When the lots of a dataset are late, and how many of them."""
 
 from penstock.clock import HOUR, Micros, parse_time
-from penstock.locks.queries.overview import LateDataset, late
+from penstock.locks.queries.overview import LateDataset, find_late_datasets
 from penstock.lots.ids import Interval
 
 NOON: Micros = parse_time("2026-11-15T12:00:00Z")
@@ -10,7 +10,7 @@ NOON: Micros = parse_time("2026-11-15T12:00:00Z")
 def found(
     ready: str | None, oldest: str | None = "20261101PT1H00", now: Micros = NOON
 ) -> list[LateDataset]:
-    return late([("shop", "clean", "PT1H", ready, oldest)], now)
+    return find_late_datasets([("shop", "clean", "PT1H", ready, oldest)], now)
 
 
 def test_a_lot_is_late_when_a_whole_interval_has_passed_since_its_own() -> None:
@@ -42,4 +42,4 @@ def test_the_last_to_become_late_comes_first() -> None:
         ("shop", "old", "PT1H", "20261101PT1H00", None),
         ("shop", "new", "PT1H", "20261115PT1H08", None),
     ]
-    assert [one.dataset for one in late(rows, NOON)] == ["new", "old"]
+    assert [one.dataset for one in find_late_datasets(rows, NOON)] == ["new", "old"]

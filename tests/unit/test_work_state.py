@@ -3,7 +3,7 @@
 from itertools import product
 
 from penstock.locks.lock_rules import Status
-from penstock.locks.work import work_state
+from penstock.locks.work import classify
 from penstock.states import WorkState
 
 STATUSES = (None, *Status)
@@ -34,7 +34,7 @@ def wrong(
     return [
         (inputs, outputs, own, later, found)
         for later in (False, True)
-        if (found := work_state(inputs, outputs, own, later=later))
+        if (found := classify(inputs, outputs, own, is_backing_off=later))
         != expected(inputs, outputs, own, later)
     ]
 

@@ -28,8 +28,8 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, format_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming
-from penstock.locks.claiming import Ref
-from penstock.locks.commands.claims import Claimed, ClaimLots
+from penstock.locks.claiming import ClaimRef
+from penstock.locks.commands.claims import ClaimedLot, ClaimLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.rows import WorkRow
 from penstock.locks.tables import LockTables
@@ -40,6 +40,7 @@ from penstock.states import ManifestState, WorkState
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
+_MANAGER = "arcs"  # the engine, as locks name it
 _LEFT = "whoever ran it was lost"
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class ApplyArc(Write, frozen=True):
             tries_max=arc.retry.tries,
             back_off_seconds=arc.retry.back_off_seconds,
             stale=arc.stale,
+            managed_by=_MANAGER,
         ).execute(uow, now)
         self._cut_lots(uow, arc, now)
         text = to_text(arc)
@@ -95,7 +97,7 @@ class ApplyArc(Write, frozen=True):
 
     def _check_free(self, uow: UnitOfWork, job_id: str) -> None:
         """Who works on lots of the job would publish them without saying what they hold."""
-        known = uow.tables(LockTables).open_lots(job_id)
+        known = uow.tables(LockTables).list_open_work(job_id)
         if running := [row for row in known if row.state == WorkState.RUNNING]:
             arc, first = self.arc, running[0]
             raise Conflict(
@@ -161,6 +163,9 @@ class ForgetArc(Write, frozen=True):
         row = arc_row(uow, self.namespace, self.name)
         audit.append(uow.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
         room.arcs.put(row.job_id, None)
+        jobs = uow.tables(LockTables).jobs
+        if (job := jobs.get(row.job_id)) is not None:
+            jobs.put(row.job_id, replace(job, managed_by=None))
 
 
 def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
@@ -171,17 +176,12 @@ def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
     return row
 
 
-def is_arc(uow: UnitOfWork, job_id: str) -> bool:
-    """Whether a job is an arc, whose engine makes its lots."""
-    return uow.tables(ArcTables).arcs.get(job_id) is not None
-
-
 class ArcClaims(msgspec.Struct, frozen=True):
     """Lots that were claimed, and the arc as it was declared then: they are run as that says."""
 
     arc: Arc
     job_id: str
-    claims: Sequence[Claimed]
+    claims: Sequence[ClaimedLot]
 
 
 class ClaimArcLots(Write, frozen=True):
@@ -211,6 +211,7 @@ class ClaimArcLots(Write, frozen=True):
             count,
             lots=self.lots,
             newest=arc.newest_first,
+            manager=_MANAGER,
         )
         claims = claiming.execute(uow, now)
         for claim in claims:
@@ -245,12 +246,12 @@ class BeginParts(Write, frozen=True):
     `parts` says for each name what the part is made of, as `splitting.made_of` does.
     """
 
-    claim: Ref
+    claim: ClaimRef
     parts: Mapping[str, str]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
         """The runs, by part."""
-        claim = claiming.live(uow, self.claim)
+        claim = claiming.find_live(uow, self.claim)
         room = uow.tables(ArcTables)
         end_parts_left(uow, claim.job_id, claim.lot, now)
         runs = {}
@@ -278,7 +279,7 @@ class BeginParts(Write, frozen=True):
 class EndPart(Write, frozen=True):
     """Note what became of a part; a part of a claim that is over changes nothing."""
 
-    claim: Ref
+    claim: ClaimRef
     part: str
     state: PartState
     notes: NamedNotes = ()
@@ -286,7 +287,7 @@ class EndPart(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Its row, and the end of its run."""
-        claim = claiming.live(uow, self.claim)
+        claim = claiming.find_live(uow, self.claim)
         room = uow.tables(ArcTables)
         row = room.parts_of(claim.job_id, claim.lot).get(self.part)
         if row is None or row.attempt != self.claim.id:
@@ -300,13 +301,13 @@ class EndPart(Write, frozen=True):
 class PublishLot(Write, frozen=True):
     """Publish what a claim has made, with the manifests: one transaction, or nothing."""
 
-    claim: Ref
+    claim: ClaimRef
     notes: NamedNotes
     checks: NamedChecks = ()
 
     def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
         """The versions that it made, by dataset id."""
-        claim = claiming.live(uow, self.claim)
+        claim = claiming.find_live(uow, self.claim)
         notes, checks = _by_id(uow, self.notes), _by_id(uow, self.checks)
         for name, _ in self.notes:
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
@@ -324,13 +325,13 @@ class PublishLot(Write, frozen=True):
 class FailLot(Write, frozen=True):
     """Fail a claim, and note the manifests of what it left behind."""
 
-    claim: Ref
+    claim: ClaimRef
     error: str
     keys: tuple[str, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> WorkRow:
         """Where its lot stands then."""
-        claim = claiming.live(uow, self.claim)
+        claim = claiming.find_live(uow, self.claim)
         end_parts_left(uow, claim.job_id, claim.lot, now)
         put_attempt(uow, claim.job_id, claim.lot, self.claim.id, self.keys, now)
         return claiming.fail(uow, claim, self.error, now)

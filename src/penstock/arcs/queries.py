@@ -8,7 +8,7 @@ from penstock.arcs.spec import Arc
 from penstock.arcs.workload.task import InputLot
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.locks.commands.claims import Claimed
+from penstock.locks.commands.claims import ClaimedLot
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
 from penstock.lots.rows import ManifestRow
@@ -53,7 +53,7 @@ def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, Manifes
     return {row.version_id: row for row in rows}
 
 
-def input_lots(catalog: WriteQueue, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
+def input_lots(catalog: WriteQueue, claim: ClaimedLot, objects: Objects) -> tuple[InputLot, ...]:
     """What a claim reads: for each input the version it pinned, and what that consists of."""
     versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
     with catalog.read() as tx:

@@ -23,7 +23,7 @@ from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.workers.backoff import Backoff
-from penstock.lots.stores import open_own
+from penstock.lots.stores import open_store
 from penstock.objects import Objects
 from penstock.private_files import make_private_folder
 from penstock.store.write_queue import Command, WriteQueue
@@ -118,7 +118,7 @@ class IngestContext:
         # One that does not answer holds up only those that need it.
         with opening:
             if url not in self._depositories:
-                objects = open_own(self.catalog, url, OCFL)
+                objects = open_store(self.catalog, url, OCFL)
                 objects.check()
                 depository = Depository(objects)
                 depository.prepare()
@@ -128,7 +128,7 @@ class IngestContext:
     @cached_property
     def objects(self) -> Objects:
         """Where lots and uploads are; opened when it is first asked for."""
-        return open_own(self.catalog, self.settings.objects)
+        return open_store(self.catalog, self.settings.objects)
 
     def client(self, collection: Collection) -> "httpx.Client":
         """The way to the outside that a collection allows."""

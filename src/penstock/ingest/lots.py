@@ -18,7 +18,7 @@ from penstock.catalog.rows import DatasetRow, Row, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.commands.lots import announce, is_news, register, withdraw
+from penstock.locks.commands.lots import announce, needs_registration, register, withdraw
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
@@ -128,7 +128,9 @@ class PublishBatch(Write, frozen=True):
             ),
         )
         if told.due_at:
-            is_news(uow.tables(LockTables), dataset, told.lot, renew=True)  # or it is refused now
+            needs_registration(
+                uow.tables(LockTables), dataset, told.lot, renew=True
+            )  # or it is refused now
             return True
         if note.state is ManifestState.PARTIAL:
             announce(uow, dataset, told.lot, DEPOSITS, now, note)

@@ -1,4 +1,4 @@
-"""Accepting a lot whose checks failed, with a manifest that says that it is complete."""
+"""Acceptance of a lot whose checks failed, with a complete manifest."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from penstock.objects import Objects
 from penstock.states import ManifestState
 from penstock.store.write_queue import WriteQueue
 
-# The same whoever accepts it: of two who do at once, the second writes what stands there already.
+# The comment names no person: two people who accept at once must write the same manifest.
 ACCEPTED = "accepted although checks failed; the log of the lot says by whom, and why"
 
 
@@ -27,7 +27,7 @@ def accept(
     who: str,
     why: str,
 ) -> None:
-    """Let a lot be read although checks of it failed."""
+    """Accept a lot although checks of it failed."""
     with catalog.read() as tx:
         named = find_dataset(tx, namespace, dataset)
         rows = tx.rows(StatusRow, "lot_outputs", dataset_id=named, lots=[lot])

@@ -1,7 +1,7 @@
-"""Holds that follow the data: what was made of a lot that is held is held with it.
+"""Holds that follow the data: lots that were made of a held lot are held with it.
 
-Why a lot is held stands beside it: for itself, or for lots of other datasets that it was made
-from. It is let go when none of these is held any more, and after everything that it was made from.
+The reasons of a hold are stored beside the lot: the lot itself, or lots of other datasets that it
+was made from. A lot is released when no reason is left, and after the lots it was made from.
 """
 
 from collections.abc import Iterator
@@ -12,149 +12,162 @@ from penstock.catalog.rows import DatasetRow, Role, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks import work
+from penstock.locks.hold_reasons import add_reason, announce_if_readable, drop_reason
 from penstock.locks.lock_rules import Status
-from penstock.locks.queries.hold_reasons import add_reason, drop_reason, tell_readable
-from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
+from penstock.locks.rows import LINEAGE, LogRow, LotHoldRow, StatusRow
 from penstock.locks.tables import LockTables
 
 
-class Made(Struct, frozen=True):
-    """A lot of a dataset that a job made of others."""
+class DerivedLot(Struct, frozen=True):
+    """A lot that a job made of other lots."""
 
     dataset_id: str
     row: StatusRow
 
 
-def spread(
+def propagate_hold(
     uow: UnitOfWork, root: DatasetRow, lot: str, who: str, why: str, now: Micros
 ) -> list[str]:
-    """Hold what was made of a lot that is held; returned are the datasets, nearest first."""
-    room = uow.tables(LockTables)
+    """Hold the lots that were made of a held lot; return their datasets, nearest first."""
+    tables = uow.tables(LockTables)
     held = []
-    said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
-    for made in _made_of(uow, root.id, lot):
+    name = f"{root.namespace}/{root.name}"
+    because = f"lot {lot} of {name}, which it was made from, is held: {why}"
+    for made in _list_derived(uow, root.id, lot):
         row = made.row
-        because = f"{said}: {why}"
-        if row.status == Status.RUNNING:  # it is held as soon as it is there
+        if row.status == Status.RUNNING:  # held as soon as it is published
             if not row.held_from:
-                _log(room, made, "hold", row.status, Status.HOLD, who, because, now)
-            room.put_status(replace(row, held_from=Status.READY))
+                _log(tables, made, "hold", row.status, Status.HOLD, who, because, now)
+            tables.put_status(replace(row, held_from=Status.READY))
         elif row.status == Status.READY:
-            room.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
-            _log(room, made, "hold", row.status, Status.HOLD, who, because, now)
-            work.refresh_around(room, [made.dataset_id], [lot], now)
+            tables.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
+            _log(tables, made, "hold", row.status, Status.HOLD, who, because, now)
+            work.refresh_jobs_of(tables, [made.dataset_id], [lot], now)
         elif not (row.status == Status.HOLD and row.held_from):
-            continue  # there is nothing of it that anybody could read
-        add_reason(room, made.dataset_id, lot, root.id)
+            continue  # no job can read it anyway
+        add_reason(tables, made.dataset_id, lot, root.id)
         held.append(made.dataset_id)
     return held
 
 
-def let_go(uow: UnitOfWork, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> None:
-    """Let go what was held for a lot, unless it is held for another reason too: sources first."""
-    room = uow.tables(LockTables)
-    held = {row.dataset_id for row in room.reasons_of_lot(lot) if root.id in row.reasons}
-    freed = []
-    for dataset_id in _sources_first(room, held, lot):
-        drop_reason(room, dataset_id, lot, root.id)
-        row = room.outputs.get((dataset_id, lot))
-        if row is None or not row.held_from or room.reasons.get((dataset_id, lot)) is not None:
+def release_hold(
+    uow: UnitOfWork, root: DatasetRow, lot: str, who: str, why: str, now: Micros
+) -> None:
+    """Release the lots that were held for a lot and have no other reason; sources first."""
+    tables = uow.tables(LockTables)
+    held = {row.dataset_id for row in tables.list_reasons(lot) if root.id in row.reasons}
+    released = []
+    for dataset_id in _sources_first(tables, held, lot):
+        drop_reason(tables, dataset_id, lot, root.id)
+        row = tables.outputs.get((dataset_id, lot))
+        if row is None or not row.held_from or tables.reasons.get((dataset_id, lot)) is not None:
             continue
         free = replace(row, held_from="")
         if row.status == Status.HOLD:
             free = replace(free, status=Status(row.held_from), since=now)
-            _log(room, Made(dataset_id, row), "unhold", row.status, free.status, who, why, now)
-            tell_readable(room, free, now)
-        room.put_status(free)
-        freed.append(dataset_id)
-    for dataset_id in freed:  # only now, so that each of them is let go in the name of `who`
-        work.refresh_around(room, [dataset_id], [lot], now)
+            _log(
+                tables,
+                DerivedLot(dataset_id, row),
+                "unhold",
+                row.status,
+                free.status,
+                who,
+                why,
+                now,
+            )
+            announce_if_readable(tables, free, now)
+        tables.put_status(free)
+        released.append(dataset_id)
+    for dataset_id in released:  # only now, so that the log names `who` for each of them
+        work.refresh_jobs_of(tables, [dataset_id], [lot], now)
 
 
-def _sources_first(room: LockTables, datasets: set[str], lot: str) -> Iterator[str]:
-    """These datasets, each after those that its lot was made from."""
+def _sources_first(tables: LockTables, datasets: set[str], lot: str) -> Iterator[str]:
+    """Order the datasets so that each follows those that its lot was made from."""
     left = sorted(datasets)
     while left:
-        free = [d for d in left if not _sources(room, d, lot) & {*left} - {d}]
-        yield from free or left  # what was made of each other has no order
+        free = [d for d in left if not _sources(tables, d, lot) & {*left} - {d}]
+        yield from free or left  # a cycle has no order
         left = [d for d in left if free and d not in free]
 
 
-def _sources(room: LockTables, dataset_id: str, lot: str) -> set[str]:
-    row = room.outputs.get((dataset_id, lot))
-    job = room.jobs.get(row.job_id) if row is not None else None
+def _sources(tables: LockTables, dataset_id: str, lot: str) -> set[str]:
+    row = tables.outputs.get((dataset_id, lot))
+    job = tables.jobs.get(row.job_id) if row is not None else None
     return {*job.input_ids} if job is not None else set()
 
 
-def _made_of(uow: UnitOfWork, root_id: str, lot: str) -> Iterator[Made]:
-    """What jobs made, or are making, of a lot, and of what was made of it: each once."""
+def _list_derived(uow: UnitOfWork, root_id: str, lot: str) -> Iterator[DerivedLot]:
+    """Yield the lots that jobs made, or are making, of a lot, directly or through others."""
     level, seen = [root_id], {root_id}
     while level:
-        found = [made for dataset in level for made in _made_directly(uow, dataset, lot)]
+        derived = [made for dataset in level for made in _list_direct(uow, dataset, lot)]
         level = []
-        for made in found:
+        for made in derived:
             if made.dataset_id not in seen:
                 seen.add(made.dataset_id)
                 level.append(made.dataset_id)
                 yield made
 
 
-def _made_directly(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[Made]:
-    """What the runs made, or are making, that consumed a lot, whatever their jobs do by now.
+def _list_direct(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[DerivedLot]:
+    """Yield the outputs of the runs that consumed a lot, whatever their jobs read today.
 
-    What failed, or is to be made again, is among it: others may read what it was before.
+    Failed and resubmitted outputs are among them: other jobs may have read their old versions.
     """
-    room = uow.tables(LockTables)
-    for own in room.readers_of(dataset_id, lot):
-        job = room.jobs.get(own.job_id)
-        if own.run_id is None or job is None:
+    tables = uow.tables(LockTables)
+    for read in tables.list_readers(dataset_id, lot):
+        job = tables.jobs.get(read.job_id)
+        if read.run_id is None or job is None:
             continue
-        written = (dataset for role, dataset in uow.io_of(own.run_id) if role == Role.OUTPUT)
+        written = (dataset for role, dataset in uow.io_of(read.run_id) if role == Role.OUTPUT)
         for output in dict.fromkeys((*job.output_ids, *written)):
-            row = room.outputs.get((output, lot))
-            if row is not None and row.run_id == own.run_id:
-                yield Made(output, row)
+            row = tables.outputs.get((output, lot))
+            if row is not None and row.run_id == read.run_id:
+                yield DerivedLot(output, row)
 
 
-def follow_datasets(uow: UnitOfWork, now: Micros) -> None:
-    """Let every job that works on what is made of a held dataset be held with it, and no other."""
-    room = uow.tables(LockTables)
-    holds = {row.id: row for row in room.all_holds()}
-    wanted: dict[str, HoldRow] = {}
+def update_lineage_holds(uow: UnitOfWork, now: Micros) -> None:
+    """Hold the jobs downstream of held datasets, and end such holds that have lost their cause."""
+    tables = uow.tables(LockTables)
+    holds = {row.id: row for row in tables.list_holds()}
+    wanted: dict[str, LotHoldRow] = {}
     for root in [row for row in holds.values() if row.kind == "DATASET"]:
         dataset = uow.datasets.get(root.id)
         name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else root.id
         why = f"dataset {name}, which its inputs are made from, is held: {root.why}"
-        for job_id in _jobs_beyond(room, root.id):
-            wanted.setdefault(job_id, HoldRow(job_id, LINEAGE, root.who, why, root.since, root.id))
+        for job_id in _jobs_beyond(tables, root.id):
+            wanted.setdefault(
+                job_id, LotHoldRow(job_id, LINEAGE, root.who, why, root.since, root.id)
+            )
     for key, row in holds.items():
         if row.kind == LINEAGE and key not in wanted:
-            room.holds.put(key, None)
+            tables.holds.put(key, None)
     for key, row in wanted.items():
         if holds.get(key) is None or holds[key].kind == LINEAGE:
-            room.holds.put(key, row)
+            tables.holds.put(key, row)
 
 
-def _jobs_beyond(room: LockTables, dataset_id: str) -> Iterator[str]:
-    """Jobs downstream of a dataset that do not read or write it themselves."""
-    own = {job for _, job in room.wires.get(dataset_id) or ()}
+def _jobs_beyond(tables: LockTables, dataset_id: str) -> Iterator[str]:
+    """Yield the jobs downstream of a dataset that do not read or write it themselves."""
+    direct = {job for _, job in tables.wires.get(dataset_id) or ()}
     level, seen = [dataset_id], {dataset_id}
     while level:
-        readers = _readers(room, level)
-        yield from (job for job in readers if job not in own)
-        jobs = [found for job in readers if (found := room.jobs.get(job)) is not None]
+        readers = _readers(tables, level)
+        yield from (job for job in readers if job not in direct)
+        jobs = [row for job in readers if (row := tables.jobs.get(job)) is not None]
         level = [d for d in dict.fromkeys(d for j in jobs for d in j.output_ids) if d not in seen]
         seen.update(level)
 
 
-def _readers(room: LockTables, datasets: list[str]) -> list[str]:
-    wires = (wire for dataset in datasets for wire in room.wires.get(dataset) or ())
+def _readers(tables: LockTables, datasets: list[str]) -> list[str]:
+    wires = (wire for dataset in datasets for wire in tables.wires.get(dataset) or ())
     return list(dict.fromkeys(job for role, job in wires if role == Role.INPUT))
 
 
 def _log(
-    room: LockTables,
-    made: Made,
+    tables: LockTables,
+    made: DerivedLot,
     action: str,
     was: str,
     became: str,
@@ -163,4 +176,4 @@ def _log(
     now: Micros,
 ) -> None:
     dataset_id, lot = made.dataset_id, made.row.lot
-    room.append(LogRow(now, action, lot, None, dataset_id, None, was, became, who, why))
+    tables.append(LogRow(now, action, lot, None, dataset_id, None, was, became, who, why))

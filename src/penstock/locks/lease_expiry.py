@@ -1,6 +1,6 @@
-"""The thread that looks after what time alone changes.
+"""Expiry of leases, end of backoffs, and ticks of clocks: the changes that time alone causes.
 
-Every server has one. Two that sweep at once do no harm: the second finds nothing left.
+Every server has a sweeper. Two sweeps at once do no harm: the second finds nothing left to do.
 """
 
 import logging
@@ -15,84 +15,86 @@ from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Clock, Micros, say_time
 from penstock.errors import PenstockError
-from penstock.locks import claiming, work
+from penstock.locks import claiming, retry, work
 from penstock.locks.commands.lots import register
 from penstock.locks.lock_rules import Status, writable
-from penstock.locks.rows import OUTSIDE, ClockRow
+from penstock.locks.rows import EXTERNAL_JOB, ClockRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import INTERVAL_MAX, Interval
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
+log = logging.getLogger(__name__)
+
 AT_ONCE_MAX = 500
+_FAILED = "sweep failed; it is repeated"
 
 
-class Swept(Struct, frozen=True):
-    """How much a sweep has changed, and whether there is more of it."""
+class SweepResult(Struct, frozen=True):
+    """The changes of one sweep."""
 
     expired: int
     due: int
     ticked: int
-    shortened: int = 0  # leases that a clock far ahead had given
-    lost: tuple[tuple[str, str], ...] = ()  # runs whose lease ran out, and their lots
+    shortened: int = 0  # leases that came from a clock far ahead
+    lost: tuple[tuple[str, str], ...] = ()  # runs with an expired lease, and their lots
 
     @property
     def has_more(self) -> bool:
-        """Whether to sweep again at once."""
+        """Whether the sweep reached a limit and must be repeated at once."""
         return AT_ONCE_MAX in (self.expired, self.due, self.ticked, self.shortened)
 
 
-class Limits(Struct, frozen=True):
-    """The times by which a sweep finds what is due."""
+class SweepLimits(Struct, frozen=True):
+    """The times that decide what is due; a later time was written by a clock far ahead."""
 
-    now: Micros  # a lease that ends, or a back-off, not after it
-    renewed_at_most: Micros  # a lease that was given or renewed after it, by a clock far ahead
-    not_before_at_most: Micros  # a back-off that ends after it
-    due_at_most: Micros  # an interval of a clock that ends after it
+    now: Micros  # leases and backoffs end up to this time
+    renewed_at_most: Micros  # the latest plausible renewal of a lease
+    not_before_at_most: Micros  # the latest plausible end of a backoff
+    due_at_most: Micros  # the latest plausible end of a clock's interval
 
     @classmethod
     def at(cls, now: Micros) -> Self:
-        """Those of a sweep now."""
-        ahead = now + work.AHEAD_MAX
-        return cls(now, ahead, ahead + work.BACK_OFF_MAX, ahead + INTERVAL_MAX)
+        """Return the limits of a sweep at this time."""
+        ahead = now + retry.CLOCK_AHEAD_MAX
+        return cls(now, ahead, ahead + retry.BACKOFF_MAX, ahead + INTERVAL_MAX)
 
 
 class Sweep(Write, frozen=True):
-    """Expire claims, let back-offs end, make lots of clocks READY; a part at a time.
+    """Expire claims, end backoffs and make lots of clocks READY, up to a limit.
 
-    What a server whose clock was far ahead has left ends as well: a lease is never longer from now
-    than it was given for, a back-off never longer than any, and a clock goes on with the interval
-    of today.
+    It also repairs times that came from a clock far ahead: such a lease starts again now, such a
+    backoff ends, and such a clock continues with the current interval.
     """
 
-    def execute(self, uow: UnitOfWork, now: Micros) -> Swept:
-        """Look at what is due now."""
-        room, limits = uow.tables(LockTables), Limits.at(now)
-        expired = room.expired(now, AT_ONCE_MAX)
+    def execute(self, uow: UnitOfWork, now: Micros) -> SweepResult:
+        """Apply the changes that are due."""
+        tables, limits = uow.tables(LockTables), SweepLimits.at(now)
+        expired = tables.list_expired_claims(now, AT_ONCE_MAX)
         for row in expired:
-            error = f"the lease of {row.owner!r} ran out at {say_time(row.lease_until)}"
+            error = f"the lease of {row.owner!r} expired at {say_time(row.lease_until)}"
             claiming.fail(uow, row, error, now, expired=True)
-        early = room.early(limits.renewed_at_most, AT_ONCE_MAX)
-        for row in early:  # not ended: whoever works on it may be alive, and says so in time
-            room.put_work(replace(row, lease_until=now + row.lease_seconds * SECOND))
-        for clock in room.clocks_ahead(limits.due_at_most):
+        early = tables.list_leases_ahead(limits.renewed_at_most, AT_ONCE_MAX)
+        for row in early:  # not expired: the worker may be alive, and renews in time
+            tables.put_work(replace(row, lease_until=now + row.lease_seconds * SECOND))
+        for clock in tables.list_clocks_ahead(limits.due_at_most):
             due_at = Interval(clock.interval).at(now).end
-            room.clocks.put(clock.dataset_id, replace(clock, due_at=due_at))
-        due = room.due(now, AT_ONCE_MAX)
-        due += room.endless(limits.not_before_at_most, AT_ONCE_MAX - len(due))
+            tables.clocks.put(clock.dataset_id, replace(clock, due_at=due_at))
+        due = tables.list_due_retries(now, AT_ONCE_MAX)
+        due += tables.list_retries_ahead(limits.not_before_at_most, AT_ONCE_MAX - len(due))
         for row in due:
-            job = room.jobs.get(row.job_id)
+            job = tables.jobs.get(row.job_id)
             assert job is not None, "work is of a job that was wired"
-            room.put_work(replace(row, not_before=0))
-            work.refresh(room, job, [row.lot], now)
-        ticked = sum(_tick(uow, clock, now) for clock in room.due_clocks(now))
+            tables.put_work(replace(row, not_before=0))
+            work.refresh(tables, job, [row.lot], now)
+        ticked = sum(_tick(uow, clock, now) for clock in tables.list_due_clocks(now))
         lost = tuple((row.run_id or "", row.lot) for row in expired)
-        return Swept(len(expired), len(due), ticked, len(early), lost)
+        return SweepResult(len(expired), len(due), ticked, len(early), lost)
 
 
 def _tick(uow: UnitOfWork, clock: ClockRow, now: Micros) -> int:
-    """Make lots READY whose interval has ended."""
-    room = uow.tables(LockTables)
+    """Make lots READY whose interval has ended; return how many."""
+    tables = uow.tables(LockTables)
     interval = Interval(clock.interval)
     upcoming = interval.at(clock.due_at - 1)
     lots: list[str] = []
@@ -102,49 +104,46 @@ def _tick(uow: UnitOfWork, clock: ClockRow, now: Micros) -> int:
     if lots:
         dataset = uow.datasets.get(clock.dataset_id)
         assert dataset is not None, "a clock in use is a dataset"
-        arrived = _from_outside(room, dataset.id, lots)
-        # One that somebody holds already arrives as held.
+        arrived = _from_outside(tables, dataset.id, lots)
+        # A lot that is held already stays held.
         register(uow, dataset, arrived, claiming.PENSTOCK, now, renew=True)
-        room.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
+        tables.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
     return len(lots)
 
 
-def _from_outside(room: LockTables, dataset_id: str, lots: list[str]) -> list[str]:
-    """Those of a clock's lots that nobody makes: whoever did must not stop the clock."""
-    room.outputs.prefetch((dataset_id, lot) for lot in lots)
-    rows = [room.outputs.get((dataset_id, lot)) for lot in lots]
+def _from_outside(tables: LockTables, dataset_id: str, lots: list[str]) -> list[str]:
+    """Leave out lots that a job made, which would stop the clock."""
+    tables.outputs.prefetch((dataset_id, lot) for lot in lots)
+    rows = [tables.outputs.get((dataset_id, lot)) for lot in lots]
     return [
         lot
         for lot, row in zip(lots, rows, strict=True)
-        if row is None or row.job_id == OUTSIDE or writable(Status(row.status))
+        if row is None or row.job_id == EXTERNAL_JOB or writable(Status(row.status))
     ]
 
 
-log = logging.getLogger(__name__)
-
-
 class Sweeper:
-    """Sweeps once in a while, and only when something is due."""
+    """A thread that sweeps regularly, if something is due."""
 
-    def __init__(self, catalog: WriteQueue, *, clock: Clock, every_seconds: float) -> None:
-        self._catalog = catalog
+    def __init__(self, writes: WriteQueue, *, clock: Clock, every_seconds: float) -> None:
+        self._writes = writes
         self._clock = clock
         self._every_seconds = every_seconds
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-sweeper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when no sweep is under way."""
+        """Stop the thread and wait for a sweep that is running."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
-        trouble = logs.Trouble(log, "leases were not looked at, and will be again")
+        trouble = logs.Trouble(log, _FAILED)
         while not self._stopped.wait(self._every_seconds):
             try:
                 while self._is_due() and self._sweep().has_more:
@@ -153,22 +152,22 @@ class Sweeper:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("leases were not looked at, and will be again")
+                log.exception(_FAILED)
 
-    def _sweep(self) -> Swept:
-        swept = self._catalog.submit(Sweep()).result()
-        for run_id, lot in swept.lost:
+    def _sweep(self) -> SweepResult:
+        result = self._writes.submit(Sweep()).result()
+        for run_id, lot in result.lost:
             with logs.about(lot=lot, run=run_id):
-                log.warning("the lease of lot %s ran out, and its run has failed", lot)
-        if swept.shortened:
+                log.warning("lease expired, run failed")
+        if result.shortened:
             log.warning(
-                "%d leases came from a clock that was far ahead; they last as long as they were "
-                "given for, from now on: look after the clocks of the servers",
-                swept.shortened,
+                "leases=%d came from a clock far ahead and start again now; synchronize the "
+                "clocks of the servers",
+                result.shortened,
             )
-        return swept
+        return result
 
     def _is_due(self) -> bool:
-        with self._catalog.read() as tx:
-            found = tx.fetch_one("sweep_is_due", **asdict(Limits.at(self._clock())))
-        return bool(found and found[0])
+        with self._writes.read() as tx:
+            row = tx.fetch_one("sweep_is_due", **asdict(SweepLimits.at(self._clock())))
+        return bool(row and row[0])

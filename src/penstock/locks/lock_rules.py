@@ -1,7 +1,7 @@
-"""What a status row locks: the one place that decides about locks.
+"""The rules of locks: what each status row locks.
 
-A row says of a lot of a dataset what a job does with it, as its producer (OUTPUT) or as one of
-its consumers (INPUT). No row, no lock.
+A row states what a job does with a lot of a dataset, as its producer (OUTPUT) or as a consumer
+(INPUT). A lot without rows has no lock.
 """
 
 from enum import StrEnum
@@ -11,47 +11,47 @@ from penstock.catalog.rows import Role
 
 
 class Status(StrEnum):
-    """What a job does, or did, with a lot."""
+    """The status of a lot of a dataset for one job."""
 
-    PENDING = "PENDING"  # announced from outside; nobody may touch it yet
+    PENDING = "PENDING"  # announced from outside, and incomplete
     RUNNING = "RUNNING"
-    READY = "READY"  # OUTPUT only: there to be read
+    READY = "READY"  # OUTPUT only: can be read
     DONE = "DONE"  # INPUT only: consumed
     ERROR = "ERROR"
-    RESUBMIT = "RESUBMIT"  # OUTPUT only: to be made again; RERUN is another name for it
-    HOLD = "HOLD"  # waits for a person
+    RESUBMIT = "RESUBMIT"  # OUTPUT only: must be made again; RERUN is another name for it
+    HOLD = "HOLD"  # held until a person releases it
 
 
-class Locks(NamedTuple):
-    """What others, and the same job again, may not do while a row stands."""
+class RowLocks(NamedTuple):
+    """The actions that a status row forbids."""
 
-    read: bool  # by anybody
-    write: bool  # by anybody
-    local: bool  # again, by the row's own job
+    read: bool  # by every job
+    write: bool  # by every job
+    local: bool  # work by the row's own job
 
 
-FREE: Final = Locks(read=False, write=False, local=False)
-_SHUT: Final = Locks(read=True, write=True, local=False)
+FREE: Final = RowLocks(read=False, write=False, local=False)
+_LOCKED: Final = RowLocks(read=True, write=True, local=False)
 _OUTPUT: Final = {
     None: FREE,
-    Status.RUNNING: _SHUT,
-    Status.READY: Locks(read=False, write=True, local=False),
-    Status.RESUBMIT: Locks(read=True, write=False, local=False),
-    Status.ERROR: Locks(read=True, write=False, local=False),
+    Status.RUNNING: _LOCKED,
+    Status.READY: RowLocks(read=False, write=True, local=False),
+    Status.RESUBMIT: RowLocks(read=True, write=False, local=False),
+    Status.ERROR: RowLocks(read=True, write=False, local=False),
 }
 _INPUT: Final = {None: FREE, Status.ERROR: FREE}
-_USED: Final = Locks(read=False, write=False, local=True)
+_USED: Final = RowLocks(read=False, write=False, local=True)
 
 
-def locks_of(role: Role, status: Status | None) -> Locks:
-    """What a row with this role and status locks; None stands for no row."""
+def locks_of(role: Role, status: Status | None) -> RowLocks:
+    """Return the locks of a row with this role and status; a status of None means no row."""
     if role == Role.OUTPUT:
-        return _OUTPUT.get(status, _SHUT)
+        return _OUTPUT.get(status, _LOCKED)
     return _INPUT.get(status, _USED)
 
 
 def readable(output: Status | None) -> bool:
-    """Whether a lot with this OUTPUT status is there and may be read."""
+    """Whether a lot with this OUTPUT status exists and may be read."""
     return output is not None and not locks_of(Role.OUTPUT, output).read
 
 
@@ -60,6 +60,6 @@ def writable(output: Status | None) -> bool:
     return not locks_of(Role.OUTPUT, output).write
 
 
-def usable(own_input: Status | None) -> bool:
-    """Whether a job whose INPUT row says this may work on the lot."""
-    return not locks_of(Role.INPUT, own_input).local
+def usable(input_status: Status | None) -> bool:
+    """Whether a job with this INPUT status may work on the lot."""
+    return not locks_of(Role.INPUT, input_status).local

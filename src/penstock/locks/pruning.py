@@ -1,4 +1,4 @@
-"""Forgetting what happened to lots long ago, but for what tells how that came about which is."""
+"""Pruning of the log of lots; entries that explain current versions stay."""
 
 import time
 from collections.abc import Iterable
@@ -16,12 +16,11 @@ def prune_log(
     dry_run: bool,
     pause: Pause = time.sleep,
 ) -> int:
-    """Delete transitions that are older than this, or only count them: how many there were.
+    """Delete transitions that are older than this; return how many.
 
-    What tells of a run that is still known, of a lot from outside that is there, and of a hold
-    stays: prune runs first. Who only counts has not done so, and leaves out those that would go.
-    It is done in batches, with a pause as long as the batch took after each, so that servers may go
-    on meanwhile.
+    Transitions of existing runs, of lots from outside that exist, and of holds stay: prune runs
+    first. A dry run only counts, and counts the transitions of runs that pruning would delete. Each
+    batch is followed by an equally long pause, so that servers can write.
     """
     before = cutoff(clock, older_than)
     total = after = 0
@@ -29,10 +28,10 @@ def prune_log(
         with database.read() as tx:
             page = tx.fetch("oldest_lot_log", after=after, most=BATCH_ROWS)
             old = [row for row in page if row[1] < before]
-            known = {run for _, _, run, _ in old if run is not None}
+            runs = {run for _, _, run, _ in old if run is not None}
             if dry_run:
-                known -= _prunable(tx, known, before)
-        gone = [number for number, _, run, is_needed in old if run not in known and not is_needed]
+                runs -= _prunable(tx, runs, before)
+        gone = [number for number, _, run, is_needed in old if run not in runs and not is_needed]
         total += len(gone)
         if gone and not dry_run:
             with paced_write(database, pause) as tx:
@@ -43,5 +42,4 @@ def prune_log(
 
 
 def _prunable(tx: Transaction, runs: Iterable[str], before: Micros) -> set[str]:
-    """Which of these runs go when runs are pruned."""
     return {row[0] for row in tx.fetch("runs_still_prunable", ids=sorted(runs), cutoff=before)}

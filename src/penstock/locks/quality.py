@@ -1,4 +1,4 @@
-"""Checks of the data: a lot that fails them is held until a person accepts it, or it is remade."""
+"""Checks of the data: a lot that fails is held until a person accepts it or it is made again."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -10,13 +10,13 @@ from penstock.catalog.events.facets import Facets
 from penstock.catalog.events.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
+from penstock.locks.hold_reasons import QUALITY, add_reason
 from penstock.locks.lock_rules import Status
-from penstock.locks.queries.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.manifests import Check
 
-WHO = "quality checks"  # who holds a lot whose checks fail
+WHO = "quality checks"  # the holder of a lot whose checks failed
 _NAME_CHARS_MAX = 200
 _DETAIL_CHARS_MAX = 2000
 _SHOWN_MAX = 3
@@ -42,63 +42,65 @@ _decode = msgspec.json.Decoder(_Facet).decode
 _decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 
-def told_of(facets: Facets) -> list[Check]:
-    """What the facets of a dataset say that checks of it said; what cannot be read says nothing."""
+def read_checks(facets: Facets) -> list[Check]:
+    """Read check results from the facets of a dataset; skip those that are malformed."""
     raw = facets.get(ASSERTIONS)
     if raw is None:
         return []
     try:
-        told = _decode(raw).assertions
+        assertions = _decode(raw).assertions
     except msgspec.MsgspecError:
         return []
-    return [check for each in told if (check := _check(each)) is not None]
+    return [check for each in assertions if (check := _check(each)) is not None]
 
 
 def _check(raw: msgspec.Raw) -> Check | None:
     try:
-        said = _decode_assertion(raw)
+        result = _decode_assertion(raw)
     except msgspec.MsgspecError:
         return None
-    if not said.success and said.severity in _WARNINGS:
+    if not result.success and result.severity in _WARNINGS:
         return None
-    return Check(said.assertion, said.success, said.column or "")
+    return Check(result.assertion, result.success, result.column or "")
 
 
-def judge(
-    room: LockTables,
+def apply_checks(
+    tables: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],
     run_id: str | None,
     now: Micros,
 ) -> str:
-    """Keep what checks said about a version of a lot; if one failed, and that version is the one
-    that is there, the lot is held. Returned is why, if it is.
+    """Record check results; hold the lot if a check of its current version failed.
+
+    Return the reason of the hold, or an empty text.
     """
-    _note(room, row, version_id, checks, run_id, now)
-    why = failed(checks)
-    is_there = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
-    if not why or not is_there or row.version_id != version_id:
+    _record(tables, row, version_id, checks, run_id, now)
+    why = describe_failures(checks)
+    is_published = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
+    if not why or not is_published or row.version_id != version_id:
         return ""
-    add_reason(room, row.dataset_id, row.lot, QUALITY)
+    add_reason(tables, row.dataset_id, row.lot, QUALITY)
     if row.status == Status.READY:
-        room.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
+        tables.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
     entry = (now, "hold", row.lot, None, row.dataset_id, run_id, row.status, Status.HOLD)
-    room.append(LogRow(*entry, WHO, why))
+    tables.append(LogRow(*entry, WHO, why))
     return why
 
 
-def _note(
-    room: LockTables,
+def _record(
+    tables: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],
     run_id: str | None,
     now: Micros,
 ) -> None:
-    for check in sorted(checks, key=lambda check: not check.success):  # of two, the one that failed
+    # Of two results with one name, the last is kept: failures come last.
+    for check in sorted(checks, key=lambda check: not check.success):
         name, field = _text(check.name, _NAME_CHARS_MAX), _text(check.field, _NAME_CHARS_MAX)
-        room.checks.put(
+        tables.checks.put(
             (version_id, name, field),
             CheckRow(
                 version_id=version_id,
@@ -114,8 +116,8 @@ def _note(
         )
 
 
-def failed(checks: Sequence[Check]) -> str:
-    """Which checks failed, in words; empty if none did."""
+def describe_failures(checks: Sequence[Check]) -> str:
+    """Describe the checks that failed; return an empty text if none did."""
     bad = [check.words for check in checks if not check.success]
     if not bad:
         return ""

@@ -1,7 +1,7 @@
-"""Work that waits for its turn: only who keeps that sets it going, and no rule of its own.
+"""The replay gate: work behind it starts only when its replay allows it.
 
-A replay makes lots again in order. When it has made the first of them, those after it are stale,
-and their jobs' own rules would have them made at once, all of them, whether it goes on or not.
+A replay makes lots again in order. After its first step, the lots downstream are stale, and the
+stale policies of their jobs would make all of them at once. The gate suspends these policies.
 """
 
 from collections.abc import Sequence
@@ -10,37 +10,36 @@ from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks import work
 from penstock.locks.gate_table import WorkKey
-from penstock.locks.rows import TurnRow
+from penstock.locks.rows import GatedWorkRow
 from penstock.locks.tables import LockTables
 from penstock.states import WorkState
 
-_RULED = (WorkState.DONE, WorkState.HELD)  # where what is stale can follow a rule, now or later
+_FINISHED = (WorkState.DONE, WorkState.HELD)  # states to which the stale policy applies
 
 
-def end(room: LockTables, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
-    """Turns have come, or never will: what is stale and not going follows its job's own rule.
+def release(tables: LockTables, owner_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
+    """Let work pass the gate; apply the stale policies of work that became stale behind it.
 
-    Returned is how much of it does.
+    Return how many policies were applied.
     """
-    room.turns.prefetch(keys)
-    left = [turn for turn in room.turns.leave(keeper_id, keys) if turn.kept_since is not None]
-    room.work.prefetch((turn.job_id, turn.lot) for turn in left)
-    return sum(_follow_rule(room, turn, now) for turn in left)
+    tables.gate.prefetch(keys)
+    gated = [row for row in tables.gate.remove(owner_id, keys) if row.kept_since is not None]
+    tables.work.prefetch((row.job_id, row.lot) for row in gated)
+    return sum(_apply_policy(tables, row, now) for row in gated)
 
 
-def stop(room: LockTables, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
-    """End all turns that somebody still keeps, and with them the keeping."""
-    stale = end(room, keeper_id, keys, now)
-    room.turns.drop_keeper(keeper_id)
+def close(tables: LockTables, owner_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
+    """Let all work of an owner pass, and delete the owner."""
+    stale = release(tables, owner_id, keys, now)
+    tables.gate.drop_owner(owner_id)
     return stale
 
 
-def _follow_rule(room: LockTables, turn: TurnRow, now: Micros) -> bool:
-    """Whether work is stale that was only marked while it waited."""
-    row, job = room.work.get((turn.job_id, turn.lot)), room.jobs.get(turn.job_id)
-    known = turn.kept_since or 0
-    if row is None or job is None or row.state not in _RULED or row.stale_since <= known:
+def _apply_policy(tables: LockTables, gated: GatedWorkRow, now: Micros) -> bool:
+    row, job = tables.work.get((gated.job_id, gated.lot)), tables.jobs.get(gated.job_id)
+    before = gated.kept_since or 0
+    if row is None or job is None or row.state not in _FINISHED or row.stale_since <= before:
         return False
-    room.put_work(replace(row, stale_since=known))
-    work.refresh(room, job, [turn.lot], now)
+    tables.put_work(replace(row, stale_since=before))
+    work.refresh(tables, job, [gated.lot], now)
     return True

@@ -1,4 +1,4 @@
-"""The rows of locks, one frozen value per table; field order is column order."""
+"""The rows of locks, one frozen value for each table; field order is column order."""
 
 from enum import StrEnum
 from typing import Self
@@ -10,25 +10,27 @@ from penstock.clock import SECOND, Micros
 from penstock.locks.lock_rules import Status
 from penstock.states import WorkState
 
-LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
-OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
-NOWHERE = OUTSIDE  # the dataset of the INPUT row by which a person keeps a job from a lot
-GIVEN_BACK = "given back: "  # before what was away, where a claim was given back for that
+LINEAGE = "LINEAGE"  # the kind of a hold that follows the hold of a dataset upstream
+EXTERNAL_JOB = "00000000-0000-0000-0000-000000000000"  # the job of lots from outside
+HOLD_SENTINEL = (
+    EXTERNAL_JOB  # the dataset of the INPUT row by which a person keeps a job from a lot
+)
+RELEASE_PREFIX = "given back: "  # begins the error of work whose dependency was unavailable
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Stale(StrEnum):
-    """What a job does with a lot that it has done when an input of it gets a newer version."""
+    """The policy of a job for lots that are done when an input gets a newer version."""
 
-    RERUN = "rerun"  # make it again
-    HOLD = "hold"  # wait for a person to decide
-    IGNORE = "ignore"  # only tell
+    RERUN = "rerun"  # make the lot again
+    HOLD = "hold"  # hold the lot until a person decides
+    IGNORE = "ignore"  # only mark the lot as stale
 
 
 class LotJobRow(Row, frozen=True):
-    """How a job's lots are worked on, and which datasets it reads and writes lot by lot."""
+    """The wiring of a job: its inputs, its outputs, and how its lots are claimed."""
 
     job_id: str
     inputs: str
@@ -41,35 +43,36 @@ class LotJobRow(Row, frozen=True):
     stale: Stale
     created_at: Micros
     updated_at: Micros
+    managed_by: str | None = None  # the engine that claims its lots; no other worker may
 
     @property
     def input_ids(self) -> tuple[str, ...]:
-        """The datasets it reads."""
+        """The ids of the inputs."""
         return _decode_ids(self.inputs)
 
     @property
-    def own_ids(self) -> tuple[str, ...]:
-        """The datasets of its INPUT rows: what it reads, and that of being kept from a lot."""
-        return (*self.input_ids, NOWHERE)
+    def input_row_ids(self) -> tuple[str, ...]:
+        """The dataset ids of its INPUT rows: its inputs, and the sentinel of a hold."""
+        return (*self.input_ids, HOLD_SENTINEL)
 
     @property
     def output_ids(self) -> tuple[str, ...]:
-        """The datasets it writes."""
+        """The ids of the outputs."""
         return _decode_ids(self.outputs)
 
 
 class LotJobDatasetRow(Row, frozen=True):
-    """That a job reads or writes the lots of a dataset."""
+    """A wire: a job reads or writes the lots of a dataset."""
 
     dataset_id: str
     role: Role
     job_id: str
 
 
-class HoldRow(Row, frozen=True):
-    """A dataset or job that an administrator has stopped.
+class LotHoldRow(Row, frozen=True):
+    """The hold of a whole dataset or job.
 
-    `source_id` is there if the hold follows that of a dataset upstream.
+    A hold that follows the hold of a dataset upstream has that dataset as `source_id`.
     """
 
     id: str
@@ -81,7 +84,7 @@ class HoldRow(Row, frozen=True):
 
 
 class StatusRow(Row, frozen=True):
-    """What a job does with a lot of a dataset."""
+    """The status of a lot of a dataset for one job."""
 
     dataset_id: str
     lot: str
@@ -95,7 +98,7 @@ class StatusRow(Row, frozen=True):
 
 
 class WorkRow(Row, frozen=True):
-    """What a job has to do with one lot, and its claim on it."""
+    """The work of a job on one lot, and its claim."""
 
     job_id: str
     lot: str
@@ -111,17 +114,17 @@ class WorkRow(Row, frozen=True):
     not_before: Micros
     since: Micros
     error: str
-    stale_since: Micros = 0  # since when an input has a newer version than the one it read
-    unmade: int = 0  # 1: it is done, and an output that its job writes by now lacks it
+    stale_since: Micros = 0  # when an input got a newer version than the one that was read
+    unmade: int = 0  # 1: it is done, but an output that was wired later lacks the lot
 
     @property
     def renewed_at(self) -> Micros:
-        """When the claim was given or renewed last, by the clock that did."""
+        """When the lease was acquired or renewed last, by the clock of that server."""
         return self.lease_until - self.lease_seconds * SECOND
 
 
 class ReasonsRow(Row, frozen=True):
-    """Why a lot is held: datasets of which it, or what it was made from, is held; or its checks."""
+    """The reasons of a lot's hold: ids of held datasets that it is or was made from, or QUALITY."""
 
     dataset_id: str
     lot: str
@@ -129,27 +132,27 @@ class ReasonsRow(Row, frozen=True):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """One for each."""
+        """The reasons as ids."""
         return _decode_ids(self.why)
 
     @classmethod
     def of(cls, dataset_id: str, lot: str, reasons: tuple[str, ...]) -> Self:
-        """The row with these reasons."""
+        """Encode a row with these reasons."""
         return cls(dataset_id, lot, _encode_ids(reasons).decode())
 
 
-class KeeperRow(Row, frozen=True):
-    """Who has work done in an order of their own, as a replay has while it stands."""
+class GateOwnerRow(Row, frozen=True):
+    """An owner of the replay gate: a replay that decides when its work may start."""
 
     id: str
     name: str
     is_paused: int
 
 
-class TurnRow(Row, frozen=True):
-    """That a job's work on a lot waits for its turn in the order of some keepers.
+class GatedWorkRow(Row, frozen=True):
+    """Work behind the replay gate: it starts only when its owners allow it.
 
-    `kept_since` is there if it became stale meanwhile: what `stale_since` of it was before.
+    If the work became stale behind the gate, `kept_since` is its `stale_since` from before.
     """
 
     job_id: str
@@ -158,18 +161,18 @@ class TurnRow(Row, frozen=True):
     kept_since: Micros | None
 
     @property
-    def keeper_ids(self) -> tuple[str, ...]:
-        """One for each."""
+    def owner_ids(self) -> tuple[str, ...]:
+        """The ids of the owners."""
         return _decode_ids(self.keepers)
 
     @classmethod
     def of(cls, job_id: str, lot: str, ids: tuple[str, ...], kept_since: Micros | None) -> Self:
-        """The row with these keepers."""
+        """Encode a row with these owners."""
         return cls(job_id, lot, _encode_ids(ids).decode(), kept_since)
 
 
 class CheckRow(Row, frozen=True):
-    """What a check said about a version of a lot."""
+    """The result of a check of a version of a lot."""
 
     version_id: str
     name: str
@@ -183,7 +186,7 @@ class CheckRow(Row, frozen=True):
 
 
 class LogRow(Row, frozen=True):
-    """One transition."""
+    """A transition in the log."""
 
     at: Micros
     action: str
@@ -198,7 +201,7 @@ class LogRow(Row, frozen=True):
 
 
 class ClockRow(Row, frozen=True):
-    """A clock dataset in use."""
+    """A clock dataset that is in use; `due_at` is the end of its next interval."""
 
     dataset_id: str
     interval: str

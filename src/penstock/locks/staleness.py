@@ -1,80 +1,79 @@
-"""What becomes of work whose input got a newer version: made again, held, or only marked."""
+"""Stale work: an input got a newer version after the work was done."""
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
+from penstock.locks.hold_reasons import drop_reasons, is_for_quality_alone
 from penstock.locks.lock_rules import Status, readable
-from penstock.locks.queries.hold_reasons import drop_reasons, is_for_quality_alone
 from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.states import WorkState
 
 STALE = "stale"  # the action in the log
-WHO = "penstock"  # who holds what is stale
+WHO = "penstock"  # the holder of stale work
 
 
-def follow(room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
-    """Do with a lot that is done what its job asks for, if an input of it has a newer version.
+def apply_policy(tables: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
+    """Apply the job's stale policy to a lot that is done, if an input has a newer version.
 
-    Returned is the work as it is then; None if it is not stale, or was known to be. A person who
-    lets go of what is held for this has decided: it is held again only for a still newer version.
-    What waits for its turn is only marked: it is set going when that has come, and not before.
+    Return the changed work, or None if nothing is new. A person who releases a stale lot has
+    decided: only a still newer version holds it again. Work behind the replay gate is only marked.
     """
-    newest = _newest(room, job, row)
+    newest = _newest(tables, job, row)
     if newest <= row.stale_since:
         return None
-    policy, why = Stale(job.stale), f"lot {row.lot} of an input of it was made anew"
-    turn = None if policy is Stale.IGNORE else room.turns.waiting(job.job_id, row.lot)
-    if turn is not None:
-        room.turns.mark(turn, row.stale_since)
-        policy, why = Stale.IGNORE, f"{why}; it waits for its turn"
+    policy, why = Stale(job.stale), f"an input has a newer version of lot {row.lot}"
+    gated = None if policy is Stale.IGNORE else tables.gate.find(job.job_id, row.lot)
+    if gated is not None:
+        tables.gate.mark_stale(gated, row.stale_since)
+        policy, why = Stale.IGNORE, f"{why}; the lot waits for its turn in a replay"
     after = replace(row, stale_since=max(now, newest))
     if policy is Stale.RERUN:
-        _release(room, job, row.lot, now)
+        _release(tables, job, row.lot, now)
         after = replace(after, tries=0, not_before=0, error="")
     elif policy is Stale.HOLD:
-        _hold(room, job, row.lot, now)
-    room.put_work(after)
+        _hold(tables, job, row.lot, now)
+    tables.put_work(after)
     action = "hold" if policy is Stale.HOLD else STALE
     became = {Stale.RERUN: WorkState.WAITING, Stale.HOLD: WorkState.HELD}.get(policy, row.state)
-    room.append(
+    tables.append(
         LogRow(now, action, row.lot, job.job_id, None, row.run_id, row.state, became, WHO, why)
     )
     return after
 
 
-def _newest(room: LockTables, job: LotJobRow, row: WorkRow) -> Micros:
-    """When the newest version came that the job has not read; 0 if it has read them."""
+def _newest(tables: LockTables, job: LotJobRow, row: WorkRow) -> Micros:
+    """Return when the newest version was published that the job has not read, or 0."""
     newest = 0
     for dataset in job.input_ids:
-        own = room.inputs.get((dataset, job.job_id, row.lot))
-        source = room.outputs.get((dataset, row.lot))
-        if own is None or source is None or own.status != Status.DONE:
+        read = tables.inputs.get((dataset, job.job_id, row.lot))
+        source = tables.outputs.get((dataset, row.lot))
+        if read is None or source is None or read.status != Status.DONE:
             continue
         version = source.version_id
-        if version not in (None, own.version_id) and readable(Status(source.status)):
-            newest = max(newest, room.arrived_at(source))
+        if version not in (None, read.version_id) and readable(Status(source.status)):
+            newest = max(newest, tables.find_arrival(source))
     return newest
 
 
-def _release(room: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
-    """Its inputs are to be read again, and its outputs to be made again."""
+def _release(tables: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
+    """Release the inputs, and mark the outputs for resubmission."""
     for dataset in job.input_ids:
-        own = room.inputs.get((dataset, job.job_id, lot))
-        if own is not None and own.status == Status.DONE:
-            room.put_status(replace(own, status=Status.ERROR, since=now))
+        read = tables.inputs.get((dataset, job.job_id, lot))
+        if read is not None and read.status == Status.DONE:
+            tables.put_status(replace(read, status=Status.ERROR, since=now))
     for dataset in job.output_ids:
-        made = room.outputs.get((dataset, lot))
-        if made is None or made.job_id != job.job_id:
+        output = tables.outputs.get((dataset, lot))
+        if output is None or output.job_id != job.job_id:
             continue
-        if made.status == Status.READY or is_for_quality_alone(room, made):
-            drop_reasons(room, dataset, lot)
-            room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
-        elif made.held_from == Status.READY:
-            room.put_status(replace(made, held_from=Status.RESUBMIT))
+        if output.status == Status.READY or is_for_quality_alone(tables, output):
+            drop_reasons(tables, dataset, lot)
+            tables.put_status(replace(output, status=Status.RESUBMIT, held_from="", since=now))
+        elif output.held_from == Status.READY:
+            tables.put_status(replace(output, held_from=Status.RESUBMIT))
 
 
-def _hold(room: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
+def _hold(tables: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
     for dataset in job.input_ids:
-        own = room.inputs.get((dataset, job.job_id, lot))
-        if own is not None and own.status == Status.DONE:
-            room.put_status(replace(own, status=Status.HOLD, held_from=Status.DONE, since=now))
+        read = tables.inputs.get((dataset, job.job_id, lot))
+        if read is not None and read.status == Status.DONE:
+            tables.put_status(replace(read, status=Status.HOLD, held_from=Status.DONE, since=now))

@@ -1,142 +1,161 @@
-"""What follows for a job from the status rows of a lot, and how rows move with a claim.
+"""The work of a job on a lot, derived from status rows.
 
-Status rows are the truth. What a job has to do with a lot is worked out from them whenever one
-of them changes, and written in the same transaction.
+Status rows are the truth. Whenever one of them changes, the work of the jobs around it is derived
+again and written in the same transaction.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from penstock.catalog.rows import Role, replace
-from penstock.clock import HOUR, SECOND, Micros
-from penstock.locks import staleness
+from penstock.clock import Micros
+from penstock.locks import hold_reasons, staleness
 from penstock.locks.lock_rules import Status, readable, usable, writable
-from penstock.locks.queries import hold_reasons
 from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 
-BACK_OFF_MAX: Micros = HOUR
-# What is further ahead than this was said by a clock that was wrong; clocks differ by some seconds.
-AHEAD_MAX: Micros = HOUR
-# What a job that reads nothing has written tells how far it is; one that is held, what it was.
-_WROTE: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
-_WROTE_HELD: Final = {"": Status.HOLD, Status.ERROR: Status.HOLD, Status.READY: Status.DONE}
+# A job without inputs has no INPUT rows: its outputs show its progress. The second table maps the
+# status that an output had before its hold.
+_PROGRESS_OF_OUTPUT: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
+_PROGRESS_OF_HELD_OUTPUT: Final = {
+    "": Status.HOLD,
+    Status.ERROR: Status.HOLD,
+    Status.READY: Status.DONE,
+}
 
 
-def work_state(
+def classify(
     inputs: Sequence[Status | None],
     outputs: Sequence[Status | None],
-    own: Sequence[Status | None],
+    progress: Sequence[Status | None],
     *,
-    later: bool,
+    is_backing_off: bool,
 ) -> WorkState:
-    """Where a job stands with a lot that nobody works on for it.
+    """Return the state of work that has no live claim.
 
-    `inputs` and `outputs` are the OUTPUT statuses of the lot in the datasets it reads and writes,
-    `own` its INPUT statuses; `later` says that it must not be tried again yet.
+    `inputs` and `outputs` are the OUTPUT statuses of the lot in the datasets that the job reads
+    and writes. `progress` are the job's INPUT statuses.
     """
-    if Status.HOLD in own:
+    if Status.HOLD in progress:
         return WorkState.HELD
-    if not all(map(usable, own)):
+    if not all(map(usable, progress)):
         return WorkState.DONE
     if not all(map(readable, inputs)) or not all(map(writable, outputs)):
         return WorkState.WAITING
-    return WorkState.LATER if later else WorkState.READY
+    return WorkState.LATER if is_backing_off else WorkState.READY
 
 
 def refresh(
-    room: LockTables,
+    tables: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
     ranks: Mapping[str, int] | None = None,
 ) -> None:
-    """Bring a job's work on these lots in line with their status rows.
+    """Derive a job's work on these lots again.
 
-    `ranks` are for lots that are new to the job; of others they can only raise the priority.
+    `ranks` apply to lots that are new to the job. For other lots they can only raise the priority.
     """
-    prefetch(room, job, lots)
+    prefetch_rows(tables, job, lots)
     for lot in lots:
-        row = room.work.get((job.job_id, lot))
+        row = tables.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
-        later = row is not None and row.not_before > now
-        state = standing(room, job, lot, later=later)
+        state = derive_state(tables, job, lot, is_backing_off=_is_backing_off(row, now))
         is_changed = False
         if row is not None and state == WorkState.DONE:
-            row, before = follow_inputs(room, job, row, now), row
+            row, before = check_staleness(tables, job, row, now), row
             is_changed = row is not before
-        if hold_reasons.free_outlived(room, job, lot, now):
-            refresh_others(room, job, [lot], now, readers=True)
+        if hold_reasons.release_outdated(tables, job, lot, now):
+            refresh_other_jobs(tables, job, [lot], now, readers=True)
             is_changed = True
         if is_changed:
-            state = standing(room, job, lot, later=row is not None and row.not_before > now)
+            state = derive_state(tables, job, lot, is_backing_off=_is_backing_off(row, now))
         rank = ranks.get(lot, 0) if ranks else 0
         if row is None:
-            room.put_work(new_work(job.job_id, lot, rank, state, now))
+            tables.put_work(new_work(job.job_id, lot, rank, state, now))
             continue
         if rank < min(row.rank, 0):
             row = replace(row, rank=rank)
-            room.put_work(row)
+            tables.put_work(row)
         if row.state != state:
-            # What was done by what the job was wired to before begins anew; what is held does not.
+            # Rewiring undid the work: it starts again with all tries, unless it is held.
             if row.state == WorkState.DONE and state != WorkState.HELD:
                 row = replace(row, tries=0, error="")
-            row = standing_at(row, state, now)
-            room.put_work(row)
-        unmade = is_unmade(room, job, lot) if state == WorkState.DONE else row.unmade
+            row = with_state(row, state, now)
+            tables.put_work(row)
+        unmade = lacks_output(tables, job, lot) if state == WorkState.DONE else row.unmade
         if row.unmade != unmade:
-            room.put_work(replace(row, unmade=unmade))
+            tables.put_work(replace(row, unmade=unmade))
 
 
-def is_unmade(room: LockTables, job: LotJobRow, lot: str) -> int:
-    """1 if an output of the job lacks a lot that is done: it was wired to more since; else 0."""
-    made = (room.outputs.get((dataset, lot)) for dataset in job.output_ids)
-    return int(any(row is None or row.version_id is None for row in made))
+def _is_backing_off(row: WorkRow | None, now: Micros) -> bool:
+    return row is not None and row.not_before > now
 
 
-def prefetch(room: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
-    """Fetch what tells where a job stands with these lots."""
+def lacks_output(tables: LockTables, job: LotJobRow, lot: str) -> int:
+    """Return 1 if an output lacks a lot that is done, because it was wired later; else 0."""
+    rows = (tables.outputs.get((dataset, lot)) for dataset in job.output_ids)
+    return int(any(row is None or row.version_id is None for row in rows))
+
+
+def prefetch_rows(tables: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
+    """Fetch the rows that decide the state of a job's work on these lots."""
     datasets = (*job.input_ids, *job.output_ids)
-    room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
-    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.own_ids for lot in lots)
-    room.work.prefetch((job.job_id, lot) for lot in lots)
+    tables.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
+    tables.inputs.prefetch(
+        (dataset, job.job_id, lot) for dataset in job.input_row_ids for lot in lots
+    )
+    tables.work.prefetch((job.job_id, lot) for lot in lots)
 
 
-def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
-    """A job's work on a lot that stands elsewhere from now on.
+def with_state(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
+    """Return the work in a new state.
 
-    Once it is READY there is nothing to wait for, whatever the clocks of other servers say.
+    READY and DONE end a backoff, whatever the clocks of other servers say.
     """
-    not_before = 0 if state == WorkState.READY else row.not_before
+    not_before = 0 if state in (WorkState.READY, WorkState.DONE) else row.not_before
     return replace(row, state=state, since=now, not_before=not_before)
 
 
-def follow_inputs(room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
-    """Look whether a lot that is done has become stale; then others cannot read it for a while."""
-    stale = staleness.follow(room, job, row, now)
+def check_staleness(tables: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
+    """Apply the job's stale policy to a lot that is done.
+
+    A lot that is rerun is unreadable for a while, so its readers are refreshed.
+    """
+    stale = staleness.apply_policy(tables, job, row, now)
     if stale is None:
         return row
     if job.stale == Stale.RERUN:
-        refresh_others(room, job, [row.lot], now, readers=True)
+        refresh_other_jobs(tables, job, [row.lot], now, readers=True)
     return stale
 
 
-def standing(room: LockTables, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
-    """Where a job stands with a lot that nobody works on for it, by the status rows."""
-    inputs = [room.outputs.get((dataset, lot)) for dataset in job.input_ids]
-    outputs = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
-    own = [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in job.own_ids]
-    if not any(own):
-        own = [_wrote(row) for row in outputs if row and row.job_id == job.job_id]
-    return work_state([*map(_status, inputs)], [*map(_status, outputs)], own, later=later)
+def derive_state(
+    tables: LockTables, job: LotJobRow, lot: str, *, is_backing_off: bool
+) -> WorkState:
+    """Derive the state of work that has no live claim from the status rows."""
+    inputs = [tables.outputs.get((dataset, lot)) for dataset in job.input_ids]
+    outputs = [tables.outputs.get((dataset, lot)) for dataset in job.output_ids]
+    progress = [
+        _status(tables.inputs.get((dataset, job.job_id, lot))) for dataset in job.input_row_ids
+    ]
+    if not any(progress):
+        progress = [_progress(row) for row in outputs if row and row.job_id == job.job_id]
+    return classify(
+        [*map(_status, inputs)],
+        [*map(_status, outputs)],
+        progress,
+        is_backing_off=is_backing_off,
+    )
 
 
-def _wrote(row: StatusRow) -> Status | None:
-    is_held_by_hand = row.status == Status.HOLD and row.held_from
-    return _WROTE_HELD.get(row.held_from) if is_held_by_hand else _WROTE.get(row.status)
+def _progress(row: StatusRow) -> Status | None:
+    if row.status == Status.HOLD and row.held_from:
+        return _PROGRESS_OF_HELD_OUTPUT.get(row.held_from)
+    return _PROGRESS_OF_OUTPUT.get(row.status)
 
 
 def _status(row: StatusRow | None) -> Status | None:
@@ -144,7 +163,7 @@ def _status(row: StatusRow | None) -> Status | None:
 
 
 def new_work(job_id: str, lot: str, rank: int, state: WorkState, now: Micros) -> WorkRow:
-    """What a job has to do with a lot that it never met."""
+    """Return the work of a job on a lot that is new to it."""
     return WorkRow(
         job_id=job_id,
         lot=lot,
@@ -163,23 +182,23 @@ def new_work(job_id: str, lot: str, rank: int, state: WorkState, now: Micros) ->
     )
 
 
-def refresh_around(
-    room: LockTables,
+def refresh_jobs_of(
+    tables: LockTables,
     datasets: Iterable[str],
     lots: Sequence[str],
     now: Micros,
     ranks: Mapping[str, int] | None = None,
 ) -> None:
-    """Lots of these datasets have changed: look again at everybody who reads or writes them."""
-    touched = {job for dataset in datasets for _, job in room.wires.get(dataset) or ()}
-    for job_id in sorted(touched):
-        job = room.jobs.get(job_id)
+    """Refresh the work of every job that reads or writes these datasets."""
+    job_ids = {job for dataset in datasets for _, job in tables.wires.get(dataset) or ()}
+    for job_id in sorted(job_ids):
+        job = tables.jobs.get(job_id)
         if job is not None:
-            refresh(room, job, lots, now, ranks)
+            refresh(tables, job, lots, now, ranks)
 
 
-def refresh_others(
-    room: LockTables,
+def refresh_other_jobs(
+    tables: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
@@ -187,35 +206,36 @@ def refresh_others(
     *,
     readers: bool,
 ) -> None:
-    """A job has changed lots of its outputs: look again at others who write or read them.
+    """Refresh the work of the other jobs that write, or also read, the outputs of a job.
 
-    Readers care only for what is READY: it was not before, or is not any more.
+    Readers need it only when lots became READY or are READY no longer.
     """
-    wires = [wire for dataset in job.output_ids for wire in room.wires.get(dataset) or ()]
-    touched = {other for role, other in wires if readers or role == Role.OUTPUT}
-    for other in sorted(touched - {job.job_id}):
-        if (found := room.jobs.get(other)) is not None:
-            refresh(room, found, lots, now, ranks)
+    wires = [wire for dataset in job.output_ids for wire in tables.wires.get(dataset) or ()]
+    job_ids = {other for role, other in wires if readers or role == Role.OUTPUT}
+    for job_id in sorted(job_ids - {job.job_id}):
+        if (other := tables.jobs.get(job_id)) is not None:
+            refresh(tables, other, lots, now, ranks)
 
 
-def back_off(job: LotJobRow, tries: int) -> Micros:
-    """How long to wait after so many tries: twice as long each time, an hour at most."""
-    return min((job.back_off_seconds * SECOND) << min(tries - 1, 30), BACK_OFF_MAX)
+def find_hold(tables: LockTables, job: LotJobRow) -> str | None:
+    """Return the id of the job or dataset whose hold stops all work of a job."""
+    keys = (job.job_id, *job.input_ids, *job.output_ids)
+    tables.holds.prefetch(keys)
+    return next((key for key in keys if tables.holds.get(key) is not None), None)
 
 
-def held_gate(room: LockTables, job: LotJobRow) -> str | None:
-    """Which hold stops a job whole: its own, or that of a dataset of its."""
-    gates = (job.job_id, *job.input_ids, *job.output_ids)
-    room.holds.prefetch(gates)
-    return next((gate for gate in gates if room.holds.get(gate) is not None), None)
-
-
-def moved(
-    room: LockTables, row: WorkRow, was: WorkRow, action: str, who: str, now: Micros, why: str = ""
+def record_transition(
+    tables: LockTables,
+    row: WorkRow,
+    was: WorkRow,
+    action: str,
+    who: str,
+    now: Micros,
+    why: str = "",
 ) -> None:
-    """Write a job's work on a lot, and the transition into the log."""
-    room.put_work(row)
-    room.append(
+    """Write a job's work on a lot and log the transition."""
+    tables.put_work(row)
+    tables.append(
         LogRow(
             at=now,
             action=action,

@@ -60,7 +60,7 @@ def pruned_upto(tx: Transaction, outbox: Outbox = "lots") -> int:
     return int(row[0]) if row is not None else 0
 
 
-def check_kept(tx: Transaction, after: int, outbox: Outbox = "lots") -> None:
+def check_not_pruned(tx: Transaction, after: int, outbox: Outbox = "lots") -> None:
     """Refuse to go on after an event when some that followed it are gone, or that never was.
 
     To begin at 0 is to ask for all that is kept.

@@ -26,7 +26,7 @@ class BeginStore(Write, frozen=True):
         uow.tx.execute("begin_store", url=self.url, now=now)
 
 
-def open_own(catalog: WriteQueue, url: str, below: str = "") -> Objects:
+def open_store(catalog: WriteQueue, url: str, below: str = "") -> Objects:
     """A store of ours, or a folder below it; it is marked when it is first used."""
     folder = local_folder(url)
     if folder is not None:

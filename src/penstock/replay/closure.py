@@ -7,9 +7,9 @@ from typing import NamedTuple
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.lock_rules import Status
-from penstock.locks.queries.hold_reasons import QUALITY
-from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
+from penstock.locks.rows import HOLD_SENTINEL, LotJobRow, ReasonsRow, WorkRow
 from penstock.replay.target import Target, find_bad
 from penstock.replay.walk import LotRun, Node, Work, made_by, parts, walk
 from penstock.states import WorkState
@@ -116,7 +116,7 @@ def _work(tx: Transaction, keys: list[Work]) -> dict[Work, WorkRow]:
 def _kept_from(tx: Transaction, rows: Iterable[WorkRow]) -> set[Work]:
     """The work that a person keeps its job from; asked only of what is held."""
     keys = [row.job_id + row.lot for row in rows if row.state == WorkState.HELD]
-    asked = ({"keys": some, "nowhere": NOWHERE} for some in parts(keys))
+    asked = ({"keys": some, "nowhere": HOLD_SENTINEL} for some in parts(keys))
     return {(job_id, lot) for which in asked for job_id, lot in tx.fetch("replay_kept", **which)}
 
 

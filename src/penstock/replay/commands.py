@@ -112,7 +112,7 @@ class MoveReplay(_Alone, frozen=True):
         if self.state == ReplayState.CANCELLED:
             row = _wait_no_more(uow, row, now)
         else:
-            uow.tables(LockTables).turns.put_keeper(row.keeper)
+            uow.tables(LockTables).gate.put_owner(row.keeper)
         uow.tables(ReplayTables).replays.put(row.id, row)
         audit.append(uow.tx, now, self.who, f"{self.state} replay", row.id, self.why)
         return row
@@ -139,7 +139,7 @@ class BeginStep(_Alone, frozen=True):
             self._resubmit(uow, row, job, step, now)
         changed = _turned(step, work, verdict, now)
         if changed.state != StepState.PENDING:
-            replay_gate.end(locks, row.id, [step.work], now)
+            replay_gate.release(locks, row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, changed)], now)
         room.replays.put(row.id, counted(row, counts))
         return changed
@@ -167,7 +167,7 @@ class FailStep(_Alone, frozen=True):
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING:
             return step
         failed = moved_step(step, StepState.FAILED, now, note=self.note)
-        replay_gate.end(uow.tables(LockTables), row.id, [step.work], now)
+        replay_gate.release(uow.tables(LockTables), row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, failed)], now)
         room.replays.put(row.id, counted(row, counts))
         return failed
@@ -239,13 +239,13 @@ def replay_row(uow: UnitOfWork, replay_id: str) -> ReplayRow:
 def _let_wait(uow: UnitOfWork, row: ReplayRow, steps: Iterable[NewStep]) -> None:
     """Let the work of new steps wait for its turn."""
     keys = [(step.job_id, step.lot) for step in steps]
-    uow.tables(LockTables).turns.wait(row.keeper, keys)
+    uow.tables(LockTables).gate.add(row.keeper, keys)
 
 
 def _wait_no_more(uow: UnitOfWork, row: ReplayRow, now: Micros) -> ReplayRow:
     """A replay that is over, after what it has not begun was left to its own rule."""
     unbegun = uow.tables(ReplayTables).unbegun(row.id, STEPS_MAX)
-    stale = replay_gate.stop(uow.tables(LockTables), row.id, [step.work for step in unbegun], now)
+    stale = replay_gate.close(uow.tables(LockTables), row.id, [step.work for step in unbegun], now)
     return counted(row, replace(row.counted, stale=stale))
 
 

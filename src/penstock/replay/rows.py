@@ -12,7 +12,7 @@ from penstock.catalog.rows import Row, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
-from penstock.locks.rows import KeeperRow
+from penstock.locks.rows import GateOwnerRow
 from penstock.replay.target import Target
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
@@ -70,9 +70,9 @@ class ReplayRow(Row, frozen=True):
     created_at: Micros
 
     @property
-    def keeper(self) -> KeeperRow:
+    def keeper(self) -> GateOwnerRow:
         """It, as who keeps the turns of its steps."""
-        return KeeperRow(self.id, f"replay {self.id}", int(self.state == ReplayState.PAUSED))
+        return GateOwnerRow(self.id, f"replay {self.id}", int(self.state == ReplayState.PAUSED))
 
     @property
     def asked(self) -> Asked:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.locks import work as rules
+from penstock.locks.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.lock_rules import Status, readable
-from penstock.locks.queries.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.replay.rows import StepRow
@@ -81,7 +81,7 @@ def said_of_held(lot: str, namespace: str, dataset: str) -> str:
 def _held(uow: UnitOfWork, job: LotJobRow, lot: str) -> str:
     """What somebody has to let go before a step can be done."""
     room = uow.tables(LockTables)
-    if room.is_kept(job.job_id, lot):
+    if room.is_work_held(job.job_id, lot):
         return KEPT
     made = [room.outputs.get((dataset_id, lot)) for dataset_id in job.output_ids]
     rows = [row for row in made if row is not None and row.held_from]
@@ -114,7 +114,7 @@ def _is_current(room: LockTables, job: LotJobRow, work: WorkRow) -> bool:
 
 def _hindrance(room: LockTables, job: LotJobRow, lot: str) -> str:
     """Why a lot must not be resubmitted yet: it could not be made anew, and would be gone."""
-    if rules.held_gate(room, job) is not None:
+    if rules.find_hold(room, job) is not None:
         return "the job, or a dataset of it, is held"
     for dataset_id in job.input_ids:
         there = room.outputs.get((dataset_id, lot))

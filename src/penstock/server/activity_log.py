@@ -4,14 +4,14 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from penstock.clock import Micros
-from penstock.locks.commands import Claimed, Ended
+from penstock.locks.commands import ClaimedLot, ClaimResult
 from penstock.server.requests import Call
 from penstock.telemetry import logs, tracing
 
 _log = logging.getLogger(__name__)
 
 
-def claimed(call: Call, found: Iterable[Claimed], began: Micros) -> None:
+def claimed(call: Call, found: Iterable[ClaimedLot], began: Micros) -> None:
     """Lots that somebody works on now."""
     for claim in found:
         ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
@@ -20,7 +20,7 @@ def claimed(call: Call, found: Iterable[Claimed], began: Micros) -> None:
         tracing.note("claim", began=began, **ids)
 
 
-def ended(call: Call, claims: Sequence[Ended], began: Micros, error: str = "") -> None:
+def ended(call: Call, claims: Sequence[ClaimResult], began: Micros, error: str = "") -> None:
     """What became of claims; those that were refused have changed nothing."""
     for end in claims:
         if end.refused is not None:

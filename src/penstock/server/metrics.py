@@ -16,7 +16,7 @@ from penstock.catalog.events.parse import EVENT_TYPES
 from penstock.ingest.models import Tally
 from penstock.locks.queries.overview import Backlog
 from penstock.states import IngestState
-from penstock.subscribers.commands import Told
+from penstock.subscribers.commands import DeliveryState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series that nobody asks for
@@ -102,7 +102,7 @@ class Metrics:
         for state in _SHOWN_STATES:
             self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
 
-    def backlog_counted(self, backlog: Backlog | None, told: Mapping[Told, int]) -> None:
+    def backlog_counted(self, backlog: Backlog | None, told: Mapping[DeliveryState, int]) -> None:
         """Note what jobs have to do and who was told of lots, or that nobody knows just now."""
         for gauge in (self._lots, self._oldest, self._subscribers):
             gauge.clear()
@@ -112,7 +112,7 @@ class Metrics:
             self._lots.labels(state.lower()).set(count)
         self._oldest.labels("ready").set(backlog.ready_seconds)
         self._oldest.labels("running").set(backlog.running_seconds)
-        for each in Told:
+        for each in DeliveryState:
             self._subscribers.labels(each).set(told.get(each, 0))
 
     def event_received(self, event_type: str) -> None:

@@ -42,7 +42,7 @@ class Frame(NamedTuple):
 def frame(event: LotEvent) -> Frame:
     """Write an event once, for everybody."""
     dataset, text = event.dataset, _text(event)
-    own = visibility.event(event, dataset.namespace)
+    own = visibility.redact_event(event, dataset.namespace)
     return Frame(
         event.id, dataset.namespace, dataset.name, text, text if own is event else _text(own)
     )

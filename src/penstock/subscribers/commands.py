@@ -19,7 +19,7 @@ from penstock.clock import SECOND, Micros, lasts
 from penstock.config import mask_url
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.lots.outbox import Outbox, check_kept, last_id
+from penstock.lots.outbox import Outbox, check_not_pruned, last_id
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.store.table_cache import TableCache
 from penstock.store.unit_of_work import Changes
@@ -57,7 +57,7 @@ class SubscriberTables:
         return {row.name: row for row in rows}
 
 
-class Told(StrEnum):
+class DeliveryState(StrEnum):
     """How far a subscriber is."""
 
     ALL = "told"
@@ -91,9 +91,9 @@ class SetSubscriber(Write, frozen=True):
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """Whoever delivers to it now is refused, and reads it anew."""
         self._check()
-        shelf = uow.tables(SubscriberTables).subscribers
-        held = shelf.get(self.name)
-        if held is None and len(listed(uow.tx)) >= SUBSCRIBERS_MAX:
+        cache = uow.tables(SubscriberTables).subscribers
+        held = cache.get(self.name)
+        if held is None and len(load_subscribers(uow.tx)) >= SUBSCRIBERS_MAX:
             raise Conflict(f"there are {SUBSCRIBERS_MAX} subscribers, and no more can be had")
         if held is not None and outbox_of(held.kind) != outbox_of(self.kind) and self.after is None:
             raise Conflict(
@@ -102,7 +102,7 @@ class SetSubscriber(Write, frozen=True):
             )
         outbox, after = outbox_of(self.kind), self.after
         if after is not None:
-            check_kept(uow.tx, after, outbox)
+            check_not_pruned(uow.tx, after, outbox)
         elif held is not None:
             after = held.cursor
         else:
@@ -129,7 +129,7 @@ class SetSubscriber(Write, frozen=True):
             created_at=held.created_at if held is not None else now,
             updated_at=now,
         )
-        shelf.put(self.name, row)
+        cache.put(self.name, row)
         audit.append(uow.tx, now, self.who, "set subscriber", self.name, self._detail())
         return row
 
@@ -181,14 +181,14 @@ class DeleteSubscriber(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """What it was."""
-        shelf = uow.tables(SubscriberTables).subscribers
-        row = _known(shelf.get(self.name), self.name)
-        shelf.put(self.name, None)
+        cache = uow.tables(SubscriberTables).subscribers
+        row = _known(cache.get(self.name), self.name)
+        cache.put(self.name, None)
         audit.append(uow.tx, now, self.who, "delete subscriber", self.name)
         return row
 
 
-class TakeSubscriber(Write, frozen=True):
+class AcquireSubscriber(Write, frozen=True):
     """Be the one who delivers to a subscriber, unless somebody else is."""
 
     name: str
@@ -197,11 +197,11 @@ class TakeSubscriber(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """The subscriber, with the token that goes with each further write."""
-        shelf = uow.tables(SubscriberTables).subscribers
-        row = _known(shelf.get(self.name), self.name)
-        if is_taken(row, self.owner, self.lease_seconds, now):
+        cache = uow.tables(SubscriberTables).subscribers
+        row = _known(cache.get(self.name), self.name)
+        if is_leased_elsewhere(row, self.owner, self.lease_seconds, now):
             raise Conflict(f"{row.owner} delivers to subscriber {self.name!r}")
-        if waits(row, now):
+        if is_backing_off(row, now):
             raise Conflict(f"subscriber {self.name!r} is tried again later")
         taken = replace(
             row,
@@ -209,11 +209,11 @@ class TakeSubscriber(Write, frozen=True):
             owner=self.owner,
             lease_until=now + round(self.lease_seconds * SECOND),
         )
-        shelf.put(self.name, taken)
+        cache.put(self.name, taken)
         return taken
 
 
-class KeepSubscribers(Write, frozen=True):
+class RenewSubscribers(Write, frozen=True):
     """Say that deliveries go on."""
 
     held: tuple[tuple[str, int], ...]  # names and tokens
@@ -221,16 +221,16 @@ class KeepSubscribers(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> set[str]:
         """The names of those that are not ours any more."""
-        shelf = uow.tables(SubscriberTables).subscribers
-        shelf.prefetch(name for name, _ in self.held)
+        cache = uow.tables(SubscriberTables).subscribers
+        cache.prefetch(name for name, _ in self.held)
         lost = set()
         for name, token in self.held:
-            row = shelf.get(name)
+            row = cache.get(name)
             if row is None or row.token != token:
                 lost.add(name)
             elif row.owner:  # otherwise its deliverer has let it go just now
                 until = now + round(self.lease_seconds * SECOND)
-                shelf.put(name, replace(row, lease_until=until))
+                cache.put(name, replace(row, lease_until=until))
         return lost
 
 
@@ -271,7 +271,7 @@ class FailDelivery(Write, frozen=True):
         """Only for whoever holds it."""
         row = _held(uow, self.name, self.token)
         failures = 1 if self.delivered else row.failures + 1
-        wait = max(back_off(failures), min(self.asked_seconds, ASKED_SECONDS_MAX))
+        wait = max(retry_seconds(failures), min(self.asked_seconds, ASKED_SECONDS_MAX))
         failed = replace(
             row,
             cursor=max(row.cursor, self.cursor),
@@ -287,34 +287,36 @@ class FailDelivery(Write, frozen=True):
         return failed
 
 
-def is_taken(row: SubscriberRow, owner: str, lease_seconds: float, now: Micros) -> bool:
+def is_leased_elsewhere(row: SubscriberRow, owner: str, lease_seconds: float, now: Micros) -> bool:
     """Whether somebody else delivers to a subscriber."""
     return row.owner != owner and lasts(row.lease_until, round(lease_seconds * SECOND), now)
 
 
-def waits(row: SubscriberRow, now: Micros) -> bool:
+def is_backing_off(row: SubscriberRow, now: Micros) -> bool:
     """Whether a subscriber is left alone for a while, because it took something not."""
     return lasts(row.next_try_at, row.next_try_at - (row.failed_at or 0), now)
 
 
-def back_off(failures: int) -> float:
+def retry_seconds(failures: int) -> float:
     """How many seconds to wait after so many failures in a row."""
     return min(2.0 ** min(failures - 1, 30), WAIT_SECONDS_MAX)
 
 
-def told(tx: Transaction) -> Mapping[Told, int]:
+def count_by_delivery(tx: Transaction) -> Mapping[DeliveryState, int]:
     """How many subscribers are how far."""
-    rows = listed(tx)
+    rows = load_subscribers(tx)
     last = {outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}}
     return Counter(
-        Told.FAILING
+        DeliveryState.FAILING
         if row.failures
-        else (Told.ALL if row.cursor >= last[outbox_of(row.kind)] else Told.BEHIND)
+        else (
+            DeliveryState.ALL if row.cursor >= last[outbox_of(row.kind)] else DeliveryState.BEHIND
+        )
         for row in rows
     )
 
 
-def listed(tx: Transaction) -> list[SubscriberRow]:
+def load_subscribers(tx: Transaction) -> list[SubscriberRow]:
     """Every subscriber, by name."""
     return tx.rows(SubscriberRow, "all_subscribers")
 
@@ -323,7 +325,7 @@ def stored_secrets(tx: Transaction) -> dict[str, str]:
     """The secrets of subscribers as they are stored."""
     return {
         f"the secret of subscriber {row.name}": row.secret
-        for row in listed(tx)
+        for row in load_subscribers(tx)
         if row.secret is not None
     }
 

@@ -26,16 +26,16 @@ from penstock.lots.outbox import CHANNEL, Outbox, last_id
 from penstock.lots.rows import SubscriberRow
 from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import (
+    AcquireSubscriber,
     FailDelivery,
-    KeepSubscribers,
     MoveCursor,
-    TakeSubscriber,
-    is_taken,
-    listed,
+    RenewSubscribers,
+    is_backing_off,
+    is_leased_elsewhere,
+    load_subscribers,
     outbox_of,
-    waits,
 )
-from penstock.subscribers.payloads import Letter, letters_after
+from penstock.subscribers.payloads import EventPosts, load_posts
 from penstock.telemetry import logs
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ ANSWER_SECONDS_MAX = 30.0
 _STOP_SECONDS = 2.0
 
 
-class Failure(Struct, frozen=True):
+class DeliveryFailure(Struct, frozen=True):
     """Why something was not taken, and how long the receiver asked to wait."""
 
     error: str
@@ -134,14 +134,16 @@ class Deliverer:
     def _look(self) -> bool:
         """Set going what is due; False if there is no subscriber at all."""
         with self._catalog.read() as tx:
-            rows = listed(tx)
+            rows = load_subscribers(tx)
             last: dict[Outbox, int] = {
                 outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}
             }
         self._trouble.over()
         now = self._clock()
         for row in rows:
-            if is_taken(row, self._owner, self._lease_seconds, now) or waits(row, now):
+            if is_leased_elsewhere(row, self._owner, self._lease_seconds, now) or is_backing_off(
+                row, now
+            ):
                 continue
             if row.cursor < last[outbox_of(row.kind)]:
                 self._begin(row.name)
@@ -166,7 +168,7 @@ class Deliverer:
         held = {each.name: each for each in self._deliveries() if each.token is not None}
         refs = tuple((name, each.token or 0) for name, each in held.items())
         if refs:
-            lost = self._catalog.submit(KeepSubscribers(refs, self._lease_seconds)).result()
+            lost = self._catalog.submit(RenewSubscribers(refs, self._lease_seconds)).result()
             for name in lost:
                 held[name].lost(refs)
 
@@ -174,7 +176,9 @@ class Deliverer:
 
     def take(self, name: str) -> SubscriberRow:
         """The subscriber, to deliver to."""
-        return self._catalog.submit(TakeSubscriber(name, self._owner, self._lease_seconds)).result()
+        return self._catalog.submit(
+            AcquireSubscriber(name, self._owner, self._lease_seconds)
+        ).result()
 
     def revealed(self, row: SubscriberRow) -> SubscriberRow:
         """The subscriber with its secret decrypted."""
@@ -182,10 +186,10 @@ class Deliverer:
             return row
         return replace(row, secret=self._secrets.reveal(row.secret))
 
-    def letters(self, row: SubscriberRow, after: int) -> list[Letter]:
+    def letters(self, row: SubscriberRow, after: int) -> list[EventPosts]:
         """What is next for a subscriber."""
         with self._catalog.read() as tx:
-            return letters_after(tx, row, after)
+            return load_posts(tx, row, after)
 
     def save(self, row: SubscriberRow, cursor: int, *, delivered: bool, done: bool) -> None:
         """Move the cursor of a subscriber; when all is done, let it go."""
@@ -193,7 +197,7 @@ class Deliverer:
         self._catalog.submit(MoveCursor(row.name, row.token, cursor, lease, delivered)).result()
 
     def fail(
-        self, row: SubscriberRow, cursor: int, failure: Failure, *, delivered: bool = False
+        self, row: SubscriberRow, cursor: int, failure: DeliveryFailure, *, delivered: bool = False
     ) -> None:
         """Note a failure, and try again later."""
         log.warning("subscriber %s: %s", row.name, failure.error)

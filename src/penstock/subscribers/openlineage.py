@@ -47,7 +47,7 @@ def load_reports(tx: Transaction, run_ids: Iterable[str]) -> dict[str, tuple[Run
     return {run.id: (run, *_events(run, manifests)) for run in runs.values() if run.state in _END}
 
 
-def touches(run: Run) -> Iterable[tuple[str, str]]:
+def list_datasets(run: Run) -> Iterable[tuple[str, str]]:
     """The datasets that a run read and wrote, by namespace and name."""
     for version in (*run.input_dataset_versions, *run.output_dataset_versions):
         yield version.dataset_version_id.namespace, version.dataset_version_id.name

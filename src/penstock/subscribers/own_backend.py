@@ -12,7 +12,12 @@ from penstock.config import Settings
 from penstock.errors import Conflict, NotFound
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.store.write_queue import WriteQueue
-from penstock.subscribers.commands import DeleteSubscriber, SetSubscriber, check_secret, listed
+from penstock.subscribers.commands import (
+    DeleteSubscriber,
+    SetSubscriber,
+    check_secret,
+    load_subscribers,
+)
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +44,7 @@ def follow_settings(
         log.warning("%s is this server itself, and is not told of its own runs", NAME)
         url = None
     with catalog.read() as tx:
-        held = next((row for row in listed(tx) if row.name == NAME), None)
+        held = next((row for row in load_subscribers(tx) if row.name == NAME), None)
     if url is None:
         if held is not None and may_forget:
             with suppress(NotFound):  # another server was quicker
@@ -64,7 +69,7 @@ def _revealed(held: SubscriberRow, secrets: Secrets) -> str | None:
         return ""
 
 
-def refuse_by_hand(name: str) -> None:
+def check_not_managed(name: str) -> None:
     """The subscriber of the settings is changed there, and nowhere else."""
     if name == NAME:
         raise Conflict(

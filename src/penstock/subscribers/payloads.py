@@ -15,26 +15,26 @@ from penstock.db import Transaction
 from penstock.lots.outbox import events_after
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.signing import DELIVERY, SENDER, SIGNATURE, sign
-from penstock.subscribers.commands import listed
-from penstock.subscribers.openlineage import load_reports, touches
+from penstock.subscribers.commands import load_subscribers
+from penstock.subscribers.openlineage import list_datasets, load_reports
 
 PAGE = 100
 LINEAGE_PATH = "/api/v1/lineage"
 
 
-class Letter(Struct, frozen=True):
+class EventPosts(Struct, frozen=True):
     """An event of an outbox, and what a subscriber is sent for it: nothing, if it is not for it."""
 
     id: int
     posts: Sequence[tuple[str, bytes]]  # names of deliveries, and bodies
 
 
-def letters_after(tx: Transaction, row: SubscriberRow, after: int) -> list[Letter]:
+def load_posts(tx: Transaction, row: SubscriberRow, after: int) -> list[EventPosts]:
     """The next events for a subscriber, with those that are passed over."""
     if row.kind == SubscriberKind.OPENLINEAGE:
         return _of_runs(tx, row, after)
     return [
-        Letter(
+        EventPosts(
             event.id,
             [(f"{row.name}-{event.id}", msgspec.json.encode(event))]
             if row.wants(event.dataset.namespace, event.dataset.name)
@@ -44,18 +44,18 @@ def letters_after(tx: Transaction, row: SubscriberRow, after: int) -> list[Lette
     ]
 
 
-def _of_runs(tx: Transaction, row: SubscriberRow, after: int) -> list[Letter]:
+def _of_runs(tx: Transaction, row: SubscriberRow, after: int) -> list[EventPosts]:
     ends = tx.fetch("run_ends_after", after=after, most=PAGE)
     reports = load_reports(tx, (run_id for _, _, run_id in ends))
     letters = []
     for number, _, run_id in ends:
         report = reports.get(run_id)  # a run may have been pruned meanwhile
         posts: Sequence[tuple[str, bytes]] = ()
-        if report is not None and _is_wanted(row, list(touches(report[0]))):
+        if report is not None and _is_wanted(row, list(list_datasets(report[0]))):
             _, begun, ended = report
             name = f"{row.name}-{number}"
             posts = [(f"{name}-start", begun), (f"{name}-end", ended)]
-        letters.append(Letter(number, posts))
+        letters.append(EventPosts(number, posts))
     return letters
 
 
@@ -84,9 +84,9 @@ def headers(row: SubscriberRow, delivery: str, body: bytes, now: Micros) -> dict
     return found
 
 
-def is_own(tx: Transaction, sender: str) -> bool:
+def is_own_sender(tx: Transaction, sender: str) -> bool:
     """Whether what was sent comes from a deliverer of this very database, by whatever way."""
-    return any(_sender(row) == sender for row in listed(tx) if row.owner)
+    return any(_sender(row) == sender for row in load_subscribers(tx) if row.owner)
 
 
 def _sender(row: SubscriberRow) -> str:

@@ -6,7 +6,7 @@ from penstock.clock import Clock, Micros
 from penstock.db import Database
 from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write
 from penstock.lots.outbox import Outbox
-from penstock.subscribers.commands import listed, outbox_of
+from penstock.subscribers.commands import load_subscribers, outbox_of
 
 _STATEMENTS: dict[Outbox, tuple[str, str]] = {
     "lots": ("oldest_lot_events", "forget_lot_events"),
@@ -43,14 +43,16 @@ def _prune(
     while True:
         with database.read() as tx:
             page = tx.fetch(look, after=after, most=BATCH_ROWS)
-            cursors = [row.cursor for row in listed(tx) if outbox_of(row.kind) == outbox]
+            cursors = [row.cursor for row in load_subscribers(tx) if outbox_of(row.kind) == outbox]
         bound = min(cursors, default=None)
         old = _old(page, before, bound)
         total += len(old)
         if old and not dry_run:
             with paced_write(database, pause) as tx:
                 # A subscriber may have been set back since, to hear them again.
-                cursors = [row.cursor for row in listed(tx) if outbox_of(row.kind) == outbox]
+                cursors = [
+                    row.cursor for row in load_subscribers(tx) if outbox_of(row.kind) == outbox
+                ]
                 if min(cursors, default=old[-1]) < old[-1]:
                     return total - len(old)
                 tx.execute(forget, upto=old[-1])

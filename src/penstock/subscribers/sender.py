@@ -9,8 +9,8 @@ import httpx
 from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.lots.rows import SubscriberRow
 from penstock.outgoing import certificates, is_near, post
-from penstock.subscribers.delivery import Deliverer, Failure
-from penstock.subscribers.payloads import Letter, headers, target
+from penstock.subscribers.delivery import Deliverer, DeliveryFailure
+from penstock.subscribers.payloads import EventPosts, headers, target
 from penstock.telemetry import logs
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Delivery:
         try:
             row = self._deliverer.revealed(row)
         except PenstockError as error:
-            self._deliverer.fail(row, cursor, Failure(str(error)))
+            self._deliverer.fail(row, cursor, DeliveryFailure(str(error)))
             return False
         with self._client(row) as client:
             while not self._deliverer.is_stopping and not self._is_lost:
@@ -68,7 +68,9 @@ class Delivery:
                 except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                     # Otherwise it would be tried again at once, and for ever.
                     log.exception("subscriber %s", self.name)
-                    self._deliverer.fail(row, cursor, Failure(f"an event cannot be told: {error}"))
+                    self._deliverer.fail(
+                        row, cursor, DeliveryFailure(f"an event cannot be told: {error}")
+                    )
                     return False
                 if not letters:
                     break
@@ -86,7 +88,7 @@ class Delivery:
         return httpx.Client(timeout=timeout, trust_env=trust_env, verify=verify)
 
     def _send(
-        self, client: httpx.Client, row: SubscriberRow, letters: list[Letter], cursor: int
+        self, client: httpx.Client, row: SubscriberRow, letters: list[EventPosts], cursor: int
     ) -> int:
         """Send what there is, in order, up to the first failure; returns how far it came."""
         saved, delivered = time.monotonic(), False
@@ -110,16 +112,16 @@ class Delivery:
 
     def _failure(
         self, client: httpx.Client, row: SubscriberRow, name: str, body: bytes
-    ) -> Failure | None:
+    ) -> DeliveryFailure | None:
         """Send one thing: None if it was taken, else what was wrong."""
         try:
             answer = self._deliverer.send(
                 lambda now: post(client, target(row), headers(row, name, body, now), body, now)
             )
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.RequestError) as error:
-            return Failure(f"delivery {name} could not be sent: {error}")
+            return DeliveryFailure(f"delivery {name} could not be sent: {error}")
         if answer.is_good:
             return None
         words = f" ({answer.words})" if answer.words else ""
         said = f"was answered {answer.status}" if answer.status else "was not answered"
-        return Failure(f"delivery {name} {said}{words}", answer.wait_seconds or 0.0)
+        return DeliveryFailure(f"delivery {name} {said}{words}", answer.wait_seconds or 0.0)

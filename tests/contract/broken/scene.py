@@ -13,7 +13,7 @@ from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.locks.commands import Ref, RegisterLots
+from penstock.locks.commands import ClaimRef, RegisterLots
 from penstock.lots.ids import Interval
 from penstock.objects import Objects
 from penstock.plane import Plane
@@ -105,7 +105,7 @@ def _work(plane: Plane) -> None:
             assert run_lot(*at, "make", lot, owner="test") == (lot != arc_site.BAD_LOT)
         assert run_lot(*at, "shout", LOTS[0], owner="test")
     [claim] = plane.catalog.submit(ClaimArcLots(NS, "shout", "test", 1)).result().claims
-    plane.catalog.submit(BeginParts(Ref(claim.id, claim.token), {"day=1": ""})).result()
+    plane.catalog.submit(BeginParts(ClaimRef(claim.id, claim.token), {"day=1": ""})).result()
     backfills = Backfills(plane.catalog, plane.clock)
     begun = backfills.start("ann", "look", NS, "shout", claim.lot, claim.lot, interval=HOUR)
     assert backfills.step(begun.id).going == 1

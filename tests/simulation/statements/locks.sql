@@ -2,7 +2,7 @@
 
 -- name: every_lot_job
 -- All jobs that work lot by lot.
-SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at FROM lot_jobs;
+SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at, managed_by FROM lot_jobs;
 
 -- name: every_lot_hold
 -- All datasets and jobs that are held whole.

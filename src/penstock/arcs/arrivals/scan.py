@@ -43,7 +43,7 @@ from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.lock_rules import Status, writable
-from penstock.locks.rows import OUTSIDE, StatusRow
+from penstock.locks.rows import EXTERNAL_JOB, StatusRow
 from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
@@ -535,7 +535,7 @@ def _told(step: Step, empty: int, closed: int) -> Seen:
 def _may_publish(row: StatusRow) -> bool:
     """Whether a lot can be registered, as a new one or again."""
     status = Status(row.status)
-    return writable(status) or (status is Status.READY and row.job_id == OUTSIDE)
+    return writable(status) or (status is Status.READY and row.job_id == EXTERNAL_JOB)
 
 
 def _pages(items: Iterable[T], length: int) -> Iterator[list[T]]:

@@ -33,7 +33,8 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid, NotFound
 from penstock.locks import work as rules
-from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import LotJobRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotTables
@@ -184,7 +185,7 @@ def _act(
     if action is Action.FOLLOW:
         return
     # Whoever reads what it makes and never met the lot comes after fresh lots with it, too.
-    rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
+    rules.refresh_jobs_of(locks, job.output_ids, [lot], now, {lot: rank})
     if action is Action.UNHOLD:
         unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
         unhold.execute(uow, now)

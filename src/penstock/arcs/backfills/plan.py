@@ -25,7 +25,7 @@ from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask
-from penstock.locks.gaps.counts import Condition, GapKind, tallies
+from penstock.locks.gaps.counts import Condition, GapKind, count_conditions
 from penstock.locks.gaps.spans import Span
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
@@ -163,7 +163,7 @@ def _whole(tx: Transaction, job: LotJobRow, stretches: Sequence[Span]) -> set[Sp
     """Stretches of which every output has every lot."""
     found = set(stretches) if job.output_ids else set()
     for dataset in job.output_ids:
-        counts = tallies(tx, dataset, (), stretches)
+        counts = count_conditions(tx, dataset, (), stretches)
         pairs = zip(stretches, counts, strict=True)
         found &= {stretch for stretch, tally in pairs if all(map(_is_whole, tally))}
     return found
@@ -198,7 +198,7 @@ def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> Rows:
     of_job = {"job_id": job.job_id, "lots": lots}
     asks: list[Ask] = [("lot_work_by_lots", of_job)]
     asks += [("lot_outputs", {"dataset_id": dataset, "lots": lots}) for dataset in datasets]
-    asks += [("lot_inputs", {"dataset_id": dataset, **of_job}) for dataset in job.own_ids]
+    asks += [("lot_inputs", {"dataset_id": dataset, **of_job}) for dataset in job.input_row_ids]
     works, *others = tx.fetch_many(asks)
     work = {(row[0], row[1]): WorkRow(*row) for row in works}
     made = [StatusRow(*row) for rows in others[: len(datasets)] for row in rows]

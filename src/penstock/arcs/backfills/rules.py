@@ -13,7 +13,7 @@ from penstock.db.database import Ask
 from penstock.errors import Invalid, NotFound
 from penstock.locks.gaps.spans import Bound, Span, find_interval, find_span, has_free_ids
 from penstock.locks.lock_rules import Status, readable
-from penstock.locks.rows import NOWHERE, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import HOLD_SENTINEL, LotJobRow, StatusRow, WorkRow
 from penstock.lots.ids import Interval, check_lot, sort_key
 from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
@@ -113,7 +113,7 @@ def facts_of(job: LotJobRow, lot: str, rows: Rows) -> Facts:
         work=rows.work((job.job_id, lot)),
         read=tuple(rows.outputs((dataset, lot)) for dataset in job.input_ids),
         own=tuple(rows.inputs((dataset, job.job_id, lot)) for dataset in job.input_ids),
-        is_kept=rows.inputs((NOWHERE, job.job_id, lot)) is not None,
+        is_kept=rows.inputs((HOLD_SENTINEL, job.job_id, lot)) is not None,
         made=made,
         manifests=tuple(rows.manifests(v) if v is not None else None for v in versions),
     )

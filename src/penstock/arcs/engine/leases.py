@@ -17,8 +17,8 @@ from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.errors import Conflict, NotFound, PenstockError
-from penstock.locks.claiming import Ref
-from penstock.locks.commands.claims import HeartbeatClaim
+from penstock.locks.claiming import ClaimRef
+from penstock.locks.commands.claims import RenewClaim
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
@@ -76,7 +76,7 @@ class Lease(Struct, frozen=True):
     """A claim whose lease is to be kept, and the database that knows of it."""
 
     database: str
-    claim: Ref
+    claim: ClaimRef
     seconds: int
 
 
@@ -98,7 +98,7 @@ def kept(lease: Lease | None, lost: Callable[[], None]) -> Iterator[None]:
 def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None:
     def keep() -> None:
         try:
-            _catalog(lease.database).submit(HeartbeatClaim(lease.claim)).result()
+            _catalog(lease.database).submit(RenewClaim(lease.claim)).result()
         except (Conflict, NotFound):
             lost()
             over.set()

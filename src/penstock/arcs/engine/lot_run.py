@@ -23,8 +23,8 @@ from penstock.arcs.workload.task import InputLot, Task, TaskResult, again, plain
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.clock import Clock, format_time
 from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
-from penstock.locks.claiming import Ref
-from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
+from penstock.locks.claiming import ClaimRef
+from penstock.locks.commands.claims import ClaimedLot, ReleaseClaim, RenewClaim
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
@@ -105,7 +105,7 @@ class LotRun:
 
     arc: Arc
     job_id: str
-    claim: Claimed
+    claim: ClaimedLot
     catalog: WriteQueue
     objects: Objects
     executor: Executor
@@ -118,9 +118,9 @@ class LotRun:
     is_settled: bool = False  # whether the keys of the lot follow the database
 
     @property
-    def ref(self) -> Ref:
+    def ref(self) -> ClaimRef:
         """The claim as the writer knows it."""
-        return Ref(self.claim.id, self.claim.token)
+        return ClaimRef(self.claim.id, self.claim.token)
 
     def run(self) -> bool:
         """Bring the lot to its end; False if it was not published."""
@@ -179,7 +179,7 @@ class LotRun:
     def keep(self) -> None:
         """Say that the work goes on."""
         try:
-            self.catalog.submit(HeartbeatClaim(self.ref)).result()
+            self.catalog.submit(RenewClaim(self.ref)).result()
         except (Conflict, NotFound):
             self.lost.set()
 

@@ -11,7 +11,7 @@ from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock
 from penstock.errors import Conflict
-from penstock.locks.explain.no_work import why_nothing
+from penstock.locks.explain.no_work import explain_no_work
 from penstock.objects import Objects
 from penstock.store.write_queue import WriteQueue
 
@@ -36,7 +36,7 @@ def run_lot(
     taken = catalog.submit(ClaimArcLots(namespace, name, owner, 1, (lot,))).result()
     if not taken.claims:
         with catalog.read() as tx:
-            raise Conflict(why_nothing(tx, namespace, name).summary)
+            raise Conflict(explain_no_work(tx, namespace, name).summary)
     execution = LotRun(
         taken.arc,
         taken.job_id,

@@ -10,7 +10,7 @@ from penstock.catalog.rows import RunRow
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.locks.commands.admin import Admin
+from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.tables import LockTables
 from penstock.objects import Objects
@@ -18,7 +18,7 @@ from penstock.states import ManifestState, RunState, WorkState
 from penstock.store.write_queue import WriteQueue
 
 
-class GiveUpParts(Admin, frozen=True):
+class GiveUpParts(AdminCommand, frozen=True):
     """Let no later attempt use what earlier ones have made of a lot."""
 
     namespace: str

@@ -19,7 +19,7 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
 from penstock.locks import work
-from penstock.locks.commands.admin import Admin
+from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.commands.lots import LotWasRead, RemoveBareLot
 from penstock.locks.events import lock_plan
 from penstock.locks.lock_rules import Status
@@ -48,7 +48,7 @@ _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)
 GONE = "removed; the log of the lot says by whom, and why"
 
 
-class RemoveLot(Admin, frozen=True):
+class RemoveLot(AdminCommand, frozen=True):
     """Say that the data of a lot is gone: nobody can read it until it is made anew.
 
     `versions` are all of its versions that had data, and the manifests that list what goes.
@@ -77,7 +77,7 @@ class RemoveLot(Admin, frozen=True):
         lots.tell(
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
-        work.refresh_around(room, [dataset.id], [self.lot], now)
+        work.refresh_jobs_of(room, [dataset.id], [self.lot], now)
         self._forget_arrived(uow, dataset)
         self.record(
             uow, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
@@ -98,7 +98,7 @@ class RemoveLot(Admin, frozen=True):
         for job_id in self._readers(room, dataset):
             reader = room.inputs.get((dataset.id, job_id, self.lot))
             if reader is not None and reader.status == Status.RUNNING:
-                name = lock_plan.job_told(uow, job_id, dataset.namespace)
+                name = lock_plan.name_job(uow, job_id, dataset.namespace)
                 raise Conflict(
                     f"{where} is being read by {name}; remove it when that has ended, or "
                     "release its lock first"

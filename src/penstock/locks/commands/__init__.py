@@ -1,52 +1,47 @@
-"""The writes of locks, each a frozen value that knows how to apply itself."""
+"""The writes of locks, each a frozen command."""
 
-from penstock.locks.claiming import Ref
-from penstock.locks.commands.admin import (
-    HoldDataset,
-    HoldJob,
-    HoldLot,
-    HoldWork,
-    PrioritizeWork,
-    ReleaseLock,
-    ResubmitLots,
-)
+from penstock.locks.claiming import ClaimRef
+from penstock.locks.commands.admin import EndClaim, PrioritizeWork, ResubmitLots
 from penstock.locks.commands.claims import (
-    Claimed,
+    ClaimDataset,
+    ClaimedLot,
     ClaimLots,
+    ClaimResult,
+    CompleteAndClaim,
     CompleteClaims,
-    Ended,
     FailClaims,
-    HeartbeatClaim,
-    MarkFreeRun,
-    Pinned,
+    MarkUnclaimedRun,
     ReleaseClaim,
+    RenewClaim,
 )
+from penstock.locks.commands.holds import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.commands.lots import RegisterLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.events.receive import LockingEvent
-from penstock.locks.lease_expiry import Sweep, Swept
+from penstock.locks.lease_expiry import Sweep, SweepResult
 
 __all__ = [
+    "ClaimDataset",
     "ClaimLots",
-    "Claimed",
+    "ClaimRef",
+    "ClaimResult",
+    "ClaimedLot",
+    "CompleteAndClaim",
     "CompleteClaims",
-    "Ended",
+    "EndClaim",
     "FailClaims",
-    "HeartbeatClaim",
     "HoldDataset",
     "HoldJob",
     "HoldLot",
     "HoldWork",
     "LockingEvent",
-    "MarkFreeRun",
-    "Pinned",
+    "MarkUnclaimedRun",
     "PrioritizeWork",
-    "Ref",
     "RegisterLots",
     "ReleaseClaim",
-    "ReleaseLock",
+    "RenewClaim",
     "ResubmitLots",
     "Sweep",
-    "Swept",
+    "SweepResult",
     "WireJob",
 ]

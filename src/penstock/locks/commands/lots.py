@@ -1,4 +1,4 @@
-"""Removing lots that have no manifest: registered ones, and those that a claim has made."""
+"""Lots from outside: registered, announced, withdrawn and removed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,13 +16,12 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import work
-from penstock.locks import work as rules
-from penstock.locks.commands.admin import Admin
+from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.events import lock_plan
 from penstock.locks.explain import advice
+from penstock.locks.hold_reasons import QUALITY, drop_reason, drop_reasons
 from penstock.locks.lock_rules import Status, writable
-from penstock.locks.queries.hold_reasons import QUALITY, drop_reason, drop_reasons
-from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
+from penstock.locks.rows import EXTERNAL_JOB, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
@@ -31,14 +30,14 @@ from penstock.states import ManifestState, WorkState
 
 
 class LotWasRead(Conflict):
-    """Jobs have read a lot, so removing it must be forced."""
+    """Jobs have read a lot, so its removal must be forced."""
 
 
-class RemoveBareLot(Admin, frozen=True):
-    """Remove a lot of which no manifest lists the data.
+class RemoveBareLot(AdminCommand, frozen=True):
+    """Remove a lot whose data no manifest lists.
 
-    A lot that nothing has read is forgotten. With `note`, the manifest of a removed lot, it stays
-    as `removed` with its provenance; a lot that was read is removed only so.
+    A lot that no job has read is deleted. With `note`, the manifest of a removed lot, it stays as
+    `removed` with its provenance; only this way removes a lot that was read.
     """
 
     namespace: str
@@ -48,10 +47,10 @@ class RemoveBareLot(Admin, frozen=True):
     force: bool = False
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One transaction, or nothing; while a claim makes or reads it, it stays."""
-        room = uow.tables(LockTables)
+        """Remove the lot, unless a live claim makes or reads it."""
+        tables = uow.tables(LockTables)
         dataset = dataset_row(uow, self.namespace, self.dataset)
-        row = room.outputs.get((dataset.id, check_lot(self.lot)))
+        row = tables.outputs.get((dataset.id, check_lot(self.lot)))
         if row is None:
             name = f"{dataset.namespace}/{dataset.name}"
             raise NotFound(f"there is no lot {self.lot} of {name}; `penstock lots list` lists them")
@@ -60,10 +59,10 @@ class RemoveBareLot(Admin, frozen=True):
         if is_kept:
             self._mark_removed(uow, row, now)
         else:
-            self._forget(room, row)
+            self._delete(tables, row)
         became = Status.ERROR if is_kept else ""
         entry = (now, "remove", self.lot, None, dataset.id, None, row.status, became)
-        room.append(LogRow(*entry, self.who, self.why))
+        tables.append(LogRow(*entry, self.who, self.why))
         if row.version_id is not None:
             uow.tables(LotTables).tell(
                 LotEventKind.REMOVED,
@@ -73,30 +72,32 @@ class RemoveBareLot(Admin, frozen=True):
                 version_id=row.version_id,
                 state=ManifestState.REMOVED,
             )
-        self._settle_work(room, dataset, now)
+        self._update_work(tables, dataset, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         self.record(uow, now, "lot remove", target)
 
     def _check(self, uow: UnitOfWork, dataset: DatasetRow, row: StatusRow) -> None:
-        """Refuse a lot that a claim works with, that is held, or that was read without force."""
-        room = uow.tables(LockTables)
+        """Refuse a lot with a live claim, a held lot, and without force a lot that was read."""
+        tables = uow.tables(LockTables)
         name = f"{dataset.namespace}/{dataset.name}"
         where = f"lot {self.lot} of {name}"
         if row.status == Status.RUNNING:
-            job = lock_plan.job_told(uow, row.job_id, dataset.namespace)
-            raise Conflict(f"{where} is being made by {job}; release its lock first")
-        if room.reasons.get((dataset.id, self.lot)) is not None:
+            job = lock_plan.name_job(uow, row.job_id, dataset.namespace)
+            raise Conflict(f"{where} is being made by {job}; end its claim first")
+        if tables.reasons.get((dataset.id, self.lot)) is not None:
             command = advice.unhold_lot(name, self.lot)
             raise Conflict(f"{where} is held; release it first: `{command}`")
-        readers = [own for own in room.readers_of(dataset.id, self.lot) if own.run_id is not None]
-        jobs = [lock_plan.job_told(uow, own.job_id, dataset.namespace) for own in readers]
+        readers = [
+            own for own in tables.list_readers(dataset.id, self.lot) if own.run_id is not None
+        ]
+        jobs = [lock_plan.name_job(uow, own.job_id, dataset.namespace) for own in readers]
         for own, job in zip(readers, jobs, strict=True):
             if own.status == Status.RUNNING:
-                raise Conflict(f"{where} is being read by {job}; release its lock first")
+                raise Conflict(f"{where} is being read by {job}; end its claim first")
         if jobs and not self.force:
             raise LotWasRead(
-                f"{where} was read by {' and '.join(dict.fromkeys(jobs))}; force it to mark the "
-                "lot as removed: what was made from it, and its provenance, stay"
+                f"{where} was read by {' and '.join(dict.fromkeys(jobs))}; force the removal to "
+                "mark the lot as removed: the lots that were made from it, and its provenance, stay"
             )
 
     def _mark_removed(self, uow: UnitOfWork, row: StatusRow, now: Micros) -> None:
@@ -104,33 +105,33 @@ class RemoveBareLot(Admin, frozen=True):
         assert row.version_id is not None
         lots = uow.tables(LotTables)
         lots.put_manifest(row.version_id, row.dataset_id, self.lot, self.note, now)
-        # No run holds or made what is not there: so it is told from a lot that could not be made.
+        # Without a run, the lot is not mistaken for one that a job failed to make.
         gone = replace(row, status=Status.ERROR, held_from="", run_id=None, since=now)
         uow.tables(LockTables).put_status(gone)
 
-    def _forget(self, room: LockTables, row: StatusRow) -> None:
-        drop_reasons(room, row.dataset_id, self.lot)
-        room.outputs.put((row.dataset_id, self.lot), None)
+    def _delete(self, tables: LockTables, row: StatusRow) -> None:
+        drop_reasons(tables, row.dataset_id, self.lot)
+        tables.outputs.put((row.dataset_id, self.lot), None)
 
-    def _settle_work(self, room: LockTables, dataset: DatasetRow, now: Micros) -> None:
-        """Forget the work of jobs that nothing is left of, and look again at that of others."""
-        for job_id in dict.fromkeys(job for _, job in room.wires.get(dataset.id) or ()):
-            job, work = room.jobs.get(job_id), room.work.get((job_id, self.lot))
-            if job is None or work is None or work.state == WorkState.RUNNING:
+    def _update_work(self, tables: LockTables, dataset: DatasetRow, now: Micros) -> None:
+        """Delete the work of jobs that have no row of the lot left; refresh that of others."""
+        for job_id in dict.fromkeys(job for _, job in tables.wires.get(dataset.id) or ()):
+            job, row = tables.jobs.get(job_id), tables.work.get((job_id, self.lot))
+            if job is None or row is None or row.state == WorkState.RUNNING:
                 continue
-            own = [room.inputs.get((each, job_id, self.lot)) for each in job.own_ids]
-            around = (*job.input_ids, *job.output_ids)
-            made = [room.outputs.get((each, self.lot)) for each in around]
-            if any(own) or any(made):
-                rules.refresh(room, job, [self.lot], now)
+            inputs = [tables.inputs.get((each, job_id, self.lot)) for each in job.input_row_ids]
+            datasets = (*job.input_ids, *job.output_ids)
+            outputs = [tables.outputs.get((each, self.lot)) for each in datasets]
+            if any(inputs) or any(outputs):
+                work.refresh(tables, job, [self.lot], now)
             else:
-                room.forget_work(work)
+                tables.delete_work(row)
 
 
 class RegisterLots(Write, frozen=True):
-    """Make lots of a dataset READY that no job of ours made.
+    """Register lots that no job here made: they become READY.
 
-    A lot that is READY already stays as it is, unless it is renewed: then it has a new version.
+    A lot that is READY already stays the same, unless `renew` gives it a new version.
     """
 
     namespace: str
@@ -139,15 +140,15 @@ class RegisterLots(Write, frozen=True):
     who: str
     priority: int = 0
     renew: bool = False
-    manifests: tuple[ManifestNote, ...] = ()  # of each lot, if there are any
+    manifests: tuple[ManifestNote, ...] = ()  # one for each lot, or none
 
     def execute(self, uow: UnitOfWork, now: Micros) -> int:
-        """Register them; returned is how many were new."""
+        """Register the lots; return how many were new."""
         dataset = dataset_row(uow, self.namespace, self.dataset, visible=True)
         if clock_interval(dataset.name) is not None:
-            raise Invalid(f"{dataset.name} is a clock: its lots turn READY by themselves")
+            raise Invalid(f"{dataset.name} is a clock: its lots become READY by themselves")
         if self.manifests and len(self.manifests) != len(self.lots):
-            raise Invalid("there must be a manifest for each lot, or none at all")
+            raise Invalid("send a manifest for each lot, or none")
         name = f"{dataset.namespace}/{dataset.name}"
         uow.tables(LotTables).check_cut(dataset.id, name, self.lots)
         return register(
@@ -173,39 +174,39 @@ def register(
     renew: bool = False,
     notes: Mapping[str, ManifestNote] = NO_NOTES,
 ) -> int:
-    """Make lots READY, each with a version of its own; `notes` are their manifests, by lot."""
-    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
+    """Make lots READY, each with a new version; `notes` are their manifests, by lot."""
+    tables, outbox = uow.tables(LockTables), uow.tables(LotTables)
     lots = list(dict.fromkeys(map(check_lot, lots)))
-    room.outputs.prefetch((dataset.id, lot) for lot in lots)
-    fresh = [lot for lot in lots if is_news(room, dataset, lot, renew=renew)]
+    tables.outputs.prefetch((dataset.id, lot) for lot in lots)
+    fresh = [lot for lot in lots if needs_registration(tables, dataset, lot, renew=renew)]
     if not fresh:
         return 0
     versions = _declare_versions(uow, dataset, fresh, now)
     for lot, version in zip(fresh, versions, strict=True):
-        was, status = _put_outside(room, dataset, lot, Status.READY, version, now)
-        room.append(LogRow(now, "register", lot, None, dataset.id, None, was, status, who, ""))
+        was, status = _put_outside(tables, dataset, lot, Status.READY, version, now)
+        tables.append(LogRow(now, "register", lot, None, dataset.id, None, was, status, who, ""))
         noted = {dataset.id: notes[lot]} if lot in notes else NO_NOTES
         held = (dataset.id,) if status != Status.READY else ()
         outbox.published(
             lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None, held=held
         )
-    work.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
+    work.refresh_jobs_of(tables, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
     return len(fresh)
 
 
 def announce(
     uow: UnitOfWork, dataset: DatasetRow, lot: str, who: str, now: Micros, note: ManifestNote
 ) -> None:
-    """Tell what there is of a lot from outside that is not whole yet: nobody reads it."""
-    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
-    if not is_news(room, dataset, check_lot(lot), renew=True):
+    """Announce a lot from outside that is not complete yet, so that no job reads it."""
+    tables, outbox = uow.tables(LockTables), uow.tables(LotTables)
+    if not needs_registration(tables, dataset, check_lot(lot), renew=True):
         return
     [version] = _declare_versions(uow, dataset, [lot], now)
-    was, status = _put_outside(room, dataset, lot, Status.PENDING, version, now)
-    room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
+    was, status = _put_outside(tables, dataset, lot, Status.PENDING, version, now)
+    tables.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
     outbox.put_manifest(version, dataset.id, lot, note, now)
     outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
-    work.refresh_around(room, [dataset.id], [lot], now)
+    work.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
 def withdraw(
@@ -217,58 +218,58 @@ def withdraw(
     now: Micros,
     notes: Mapping[str, ManifestNote],
 ) -> bool:
-    """A lot from outside that was only announced will not come; False if it is not such a lot.
+    """Withdraw an announced lot that will not arrive; return False if there is no such lot.
 
-    `notes` are the manifests of its versions that say so, by version.
+    `notes` are the new manifests of its versions, by version.
     """
-    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
-    held = room.outputs.get((dataset.id, lot))
+    tables, outbox = uow.tables(LockTables), uow.tables(LotTables)
+    held = tables.outputs.get((dataset.id, lot))
     is_held = held is not None and held.status == Status.HOLD
     if held is None or (held.held_from if is_held else held.status) != Status.PENDING:
         return False
-    # No run holds or made what is not there: so it is told from a lot that could not be made.
+    # Without a run, the lot is not mistaken for one that a job failed to make.
     gone = {"held_from": Status.ERROR} if is_held else {"status": Status.ERROR, "since": now}
     after = replace(held, run_id=None, **gone)
-    room.put_status(after)
+    tables.put_status(after)
     entry = (now, "remove", lot, None, dataset.id, None, held.status, after.status, who, why)
-    room.append(LogRow(*entry))
+    tables.append(LogRow(*entry))
     for version_id, note in notes.items():
         noted = outbox.manifests.get(version_id)
         if noted is not None:
             outbox.manifests.put(version_id, replace(noted, **msgspec.structs.asdict(note)))
     state = ManifestState.REMOVED
     outbox.tell(LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state)
-    work.refresh_around(room, [dataset.id], [lot], now)
+    work.refresh_jobs_of(tables, [dataset.id], [lot], now)
     return True
 
 
 def _put_outside(
-    room: LockTables, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
+    tables: LockTables, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
 ) -> tuple[str, Status]:
-    """The OUTPUT row of a lot from outside, and its status before and after.
+    """Write the OUTPUT row of a lot from outside; return its status before and after.
 
-    What somebody holds stays so; checks that failed were about the version before.
+    A person's hold stays. A hold for failed checks ends: it concerned the version before.
     """
-    held = room.outputs.get((dataset.id, lot))
-    row = StatusRow(dataset.id, lot, Role.OUTPUT, OUTSIDE, status, "", None, version, now)
+    held = tables.outputs.get((dataset.id, lot))
+    row = StatusRow(dataset.id, lot, Role.OUTPUT, EXTERNAL_JOB, status, "", None, version, now)
     if held is not None and held.status == Status.HOLD:
-        drop_reason(room, dataset.id, lot, QUALITY)
-        if room.reasons.get((dataset.id, lot)) is not None:
+        drop_reason(tables, dataset.id, lot, QUALITY)
+        if tables.reasons.get((dataset.id, lot)) is not None:
             row = replace(row, status=Status.HOLD, held_from=status, since=held.since)
-    room.put_status(row)
+    tables.put_status(row)
     return held.status if held is not None else "", row.status
 
 
-def is_news(room: LockTables, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
-    """Whether to register a lot changes anything, or Conflict if it cannot be registered."""
-    held = room.outputs.get((dataset.id, lot))
+def needs_registration(tables: LockTables, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
+    """Whether registration would change a lot; raise Conflict if it is not allowed."""
+    held = tables.outputs.get((dataset.id, lot))
     if held is None or writable(Status(held.status)):
         return True
     is_held = held.status == Status.HOLD
     status = Status((held.held_from or Status.PENDING) if renew and is_held else held.status)
-    if held.job_id == OUTSIDE and status is Status.PENDING:
+    if held.job_id == EXTERNAL_JOB and status is Status.PENDING:
         return True
-    if held.job_id == OUTSIDE and status is Status.READY:
+    if held.job_id == EXTERNAL_JOB and status is Status.READY:
         return renew
     raise Conflict(
         f"lot {lot} of {dataset.namespace}/{dataset.name} is {held.status}: it is "
@@ -279,7 +280,7 @@ def is_news(room: LockTables, dataset: DatasetRow, lot: str, *, renew: bool) -> 
 def _declare_versions(
     uow: UnitOfWork, dataset: DatasetRow, lots: Sequence[str], now: Micros
 ) -> list[str]:
-    """A declared and published version for each lot; the last is the dataset's current one."""
+    """Add a published version for each lot; the last one becomes the dataset's current version."""
     shown = datasets.shown_version(uow, dataset)
     schema = datasets.schema_of(shown)
     before = shown if shown is not None and shown.published_at is not None else None

@@ -1,4 +1,4 @@
-"""Saying which datasets a job reads and writes lot by lot."""
+"""The wiring of jobs: which datasets a job reads and writes lot by lot."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
 from penstock.locks import holds, work
-from penstock.locks.claiming import shape_of
+from penstock.locks.claiming import find_dataset_names
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.tables import LockTables
@@ -32,10 +32,10 @@ LOTS_AT_ONCE = 1000
 
 
 class WireJob(Write, frozen=True):
-    """State which datasets a job reads and writes lot by lot, and how its lots are worked on.
+    """Wire a job: set its inputs and outputs, and how its lots are claimed.
 
-    What is None stays as it is. Saying the same again changes nothing. With `within`, the namespace
-    of a key that is for one, it gets no output elsewhere that it has not already.
+    A field that is None stays unchanged. With `within`, the one namespace of a key, the job gets
+    no new output in another namespace. `managed_by` is the engine that claims its lots.
     """
 
     namespace: str
@@ -48,12 +48,13 @@ class WireJob(Write, frozen=True):
     enforced: bool | None = None
     stale: Stale | None = None
     within: str | None = None
+    managed_by: str | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> LotJobRow:
-        """Write it, and look for work that is there already."""
-        room = uow.tables(LockTables)
+        """Write the wiring, and find lots that the job can work on."""
+        tables = uow.tables(LockTables)
         job_id = ids.job_id(self.namespace, self.job)
-        held = room.jobs.get(job_id)
+        held = tables.jobs.get(job_id)
         job = uow.jobs.get(job_id)
         is_shown = job is not None and not job.hidden
         wired = self._wired(uow, held, job_id, now)
@@ -62,41 +63,44 @@ class WireJob(Write, frozen=True):
         if not is_shown and self.inputs is None and self.outputs is None:
             raise NotFound(
                 f"job {self.namespace}/{self.job} was deleted; name its inputs and outputs to "
-                "have it back"
+                "restore it"
             )
-        room.jobs.put(job_id, wired)
+        tables.jobs.put(job_id, wired)
         before = held or replace(wired, inputs="[]", outputs="[]")
         same = (before.inputs, before.outputs) == (wired.inputs, wired.outputs)
         if is_shown and same and before.stated == wired.stated:
             return wired
-        known = room.open_lots(job_id)
-        running = sum(row.state == WorkState.RUNNING for row in known)
+        open_work = tables.list_open_work(job_id)
+        running = sum(row.state == WorkState.RUNNING for row in open_work)
         if running and not _sides(before) <= _sides(wired):
             raise Conflict(
                 f"{running} lots of job {self.namespace}/{self.job} are being worked on; its "
                 "inputs and outputs can change when they are done or released"
             )
         self._declare(uow, wired, now)
-        rewire(room, before, wired)
-        holds.follow_datasets(uow, now)
+        update_wires(tables, before, wired)
+        holds.update_lineage_holds(uow, now)
         for dataset_id in wired.input_ids:
             _start_clock(uow, dataset_id, now)
-        looked_at = set[str]()
-        for lots in self._lots(uow, before, wired, [row.lot for row in known]):
-            fresh = [lot for lot in lots if lot not in looked_at]
-            looked_at.update(fresh)
-            work.refresh(room, wired, fresh, now)
+        refreshed = set[str]()
+        for lots in self._lots(uow, before, wired, [row.lot for row in open_work]):
+            fresh = [lot for lot in lots if lot not in refreshed]
+            refreshed.update(fresh)
+            work.refresh(tables, wired, fresh, now)
         return wired
 
     def _lots(
-        self, uow: UnitOfWork, before: LotJobRow, wired: LotJobRow, known: list[str]
+        self, uow: UnitOfWork, before: LotJobRow, wired: LotJobRow, open_lots: list[str]
     ) -> Iterator[list[str]]:
-        """The lots with which the job may stand otherwise now, some at a time."""
-        yield known
-        # What it has done, it may not have done by these; what it writes now, also as its events
-        # have told, may lack it.
-        is_told = before.stated != wired.stated
-        if is_told or not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
+        """Yield the lots whose work may change, page by page."""
+        yield open_lots
+        # Lots that are done may not be done by the new wiring, or new outputs may lack them.
+        is_stated_first = before.stated != wired.stated
+        if (
+            is_stated_first
+            or not _sides(before) <= _sides(wired)
+            or before.outputs != wired.outputs
+        ):
             yield from _met_lots(uow, wired.job_id)
         for dataset_id in wired.input_ids:
             yield from _ready_lots(uow, dataset_id)
@@ -110,7 +114,7 @@ class WireJob(Write, frozen=True):
             raise NotFound(
                 f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
             )
-        fresh = held or unwired(job_id, now)
+        fresh = held or default_wiring(job_id, now)
         wired = replace(
             fresh,
             inputs=_text(inputs) if inputs is not None else fresh.inputs,
@@ -120,10 +124,11 @@ class WireJob(Write, frozen=True):
             back_off_seconds=(
                 fresh.back_off_seconds
                 if self.back_off_seconds is None
-                else _at_least(self.back_off_seconds, 0, "back-off")
+                else _at_least(self.back_off_seconds, 0, "backoff")
             ),
             enforced=fresh.enforced if self.enforced is None else int(self.enforced),
             stale=fresh.stale if self.stale is None else self.stale,
+            managed_by=self.managed_by or fresh.managed_by,
             stated=fresh.stated if inputs is None and outputs is None else 1,
             updated_at=now,
         )
@@ -131,33 +136,33 @@ class WireJob(Write, frozen=True):
             raise Invalid("a job that works lot by lot needs an input; a clock dataset is one")
         if set(wired.input_ids) & set(wired.output_ids):
             raise Invalid("a dataset cannot be an input and an output of one job")
-        for made in filter(None, map(uow.datasets.get, wired.output_ids)):
-            if is_clock(made.name):
-                raise Invalid(f"{made.name} is a clock, and no job makes it: name another output")
+        for output in filter(None, map(uow.datasets.get, wired.output_ids)):
+            if is_clock(output.name):
+                raise Invalid(f"{output.name} is a clock, and no job makes it: name another output")
         self._check_within(uow, [d for d in wired.output_ids if d not in fresh.output_ids])
         return wired
 
     def _check_within(self, uow: UnitOfWork, added: Iterable[str]) -> None:
-        """Lots of a dataset set going whoever reads it: that is not for others to decide."""
+        """Refuse new outputs elsewhere: their lots would start jobs that the key must not start."""
         for dataset in filter(None, map(uow.datasets.get, added)):
             if self.within not in (None, dataset.namespace):
                 raise Forbidden(
-                    f"a key for namespace {self.within!r} wires no job to make lots of "
-                    f"{dataset.namespace}/{dataset.name}; have it wired once with a key for every "
-                    "namespace, then this one will do"
+                    f"a key for namespace {self.within!r} cannot wire a job to make lots of "
+                    f"{dataset.namespace}/{dataset.name}; wire it once with a key for every "
+                    "namespace, then use this key"
                 )
 
     def _declare(self, uow: UnitOfWork, wired: LotJobRow, now: Micros) -> None:
-        """State the job in the catalog, with the same edges."""
+        """Declare the job in the catalog, with the same edges."""
         dataset_names.ensure_namespace(uow, self.namespace, now)
         job = uow.jobs.get(wired.job_id) or jobs.new_job(
             wired.job_id, self.namespace, self.job, now
         )
         job = replace(job, hidden=0, updated_at=max(now, job.updated_at))
         uow.jobs.put(job.id, job)
-        # Whatever its events say, and whenever: this is what it reads and writes from now on.
+        # The wiring wins over events, whatever their time.
         at = max(now, min(job.version_at + 1, END_OF_TIME))
-        shape = shape_of(uow, wired)
+        shape = find_dataset_names(uow, wired)
         job, version = job_versions.put_job_version(uow, job, *shape, job.location, at)
         uow.job_versions.put(version.id, replace(version, declared_at=at))
         job = replace(job, current_version_id=version.id, version_at=at)
@@ -165,10 +170,10 @@ class WireJob(Write, frozen=True):
         job_versions.settle_edges(uow, job, (), at)
 
 
-def unwired(job_id: str, now: Micros) -> LotJobRow:
-    """A job of which nobody has said anything; its lots are worked on in the usual way."""
-    usual = (LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS)
-    return LotJobRow(job_id, "[]", "[]", *usual, 0, 0, Stale.IGNORE, now, now)
+def default_wiring(job_id: str, now: Micros) -> LotJobRow:
+    """Return the wiring of a new job, with the default lease, tries and backoff."""
+    defaults = (LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS)
+    return LotJobRow(job_id, "[]", "[]", *defaults, 0, 0, Stale.IGNORE, now, now)
 
 
 def _at_least(value: int | None, least: int, what: str) -> int:
@@ -178,36 +183,36 @@ def _at_least(value: int | None, least: int, what: str) -> int:
 
 
 def _ids(uow: UnitOfWork, names: tuple[DatasetName, ...], now: Micros) -> tuple[str, ...]:
-    """The datasets with these names; those that nobody knew yet are declared."""
-    found = []
+    """Return the ids of datasets; declare those that are new."""
+    dataset_ids = []
     for name in dict.fromkeys(names):
         clock_interval(name.name)  # refuses a clock that does not exist
-        named = ids.dataset_id(name.namespace, name.name)
-        dataset_id = uow.dataset_id(named)
+        first_id = ids.dataset_id(name.namespace, name.name)
+        dataset_id = uow.dataset_id(first_id)
         if uow.datasets.get(dataset_id) is None:
-            mention = Mention(named, name.namespace, name.name, NO_FACETS, NO_FACETS)
+            mention = Mention(first_id, name.namespace, name.name, NO_FACETS, NO_FACETS)
             dataset_id = declare_dataset(uow, mention, now)
-        found.append(dataset_id)
-    return tuple(found)
+        dataset_ids.append(dataset_id)
+    return tuple(dataset_ids)
 
 
 def _text(dataset_ids: tuple[str, ...]) -> str:
     return msgspec.json.encode(dataset_ids).decode()
 
 
-def rewire(room: LockTables, before: LotJobRow, wired: LotJobRow) -> None:
-    """Let datasets know which jobs read and write their lots now."""
+def update_wires(tables: LockTables, before: LotJobRow, wired: LotJobRow) -> None:
+    """Update the wires of the datasets that a job reads or writes, or did so before."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
         row, key = LotJobDatasetRow(dataset, role, wired.job_id), (role, dataset, wired.job_id)
-        wires = [wire for wire in room.wires.get(dataset) or () if wire != (role, wired.job_id)]
+        wires = [wire for wire in tables.wires.get(dataset) or () if wire != (role, wired.job_id)]
         is_wired = (role, dataset) in has
         if is_wired:
             wires.append((role, wired.job_id))
-        # It may have been wired otherwise in the same batch: of the two, this is written.
-        room.wired.put(key, row if is_wired else None)
-        room.unwired.put(key, None if is_wired else row)
-        room.wires.put(dataset, tuple(wires))
+        # The same unit of work may have changed this wire before: the last change is written.
+        tables.wired.put(key, row if is_wired else None)
+        tables.unwired.put(key, None if is_wired else row)
+        tables.wires.put(dataset, tuple(wires))
 
 
 def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
@@ -215,17 +220,17 @@ def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
 
 
 def _start_clock(uow: UnitOfWork, dataset_id: str, now: Micros) -> None:
-    """A clock dataset runs from the moment a job first reads it."""
-    room = uow.tables(LockTables)
+    """Start a clock when a job first reads it."""
+    tables = uow.tables(LockTables)
     dataset = uow.datasets.get(dataset_id)
     interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
-    if interval is None or room.clocks.get(dataset_id) is not None:
+    if interval is None or tables.clocks.get(dataset_id) is not None:
         return
-    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
+    tables.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
 
 
 def _met_lots(uow: UnitOfWork, job_id: str) -> Iterator[list[str]]:
-    """The lots that a job has met, some at a time."""
+    """Yield the lots of a job's work, page by page."""
     unstored = [row for row in uow.tables(LockTables).work.unstored() if row.job_id == job_id]
     if fresh := [row.lot for row in unstored]:
         yield fresh
@@ -233,9 +238,9 @@ def _met_lots(uow: UnitOfWork, job_id: str) -> Iterator[list[str]]:
 
 
 def _ready_lots(uow: UnitOfWork, dataset_id: str) -> Iterator[list[str]]:
-    """The lots of a dataset that can be read, some at a time."""
-    room = uow.tables(LockTables)
-    unstored = [row for row in room.outputs.unstored() if row.dataset_id == dataset_id]
+    """Yield the READY lots of a dataset, page by page."""
+    tables = uow.tables(LockTables)
+    unstored = [row for row in tables.outputs.unstored() if row.dataset_id == dataset_id]
     if fresh := [row.lot for row in unstored if row.status == Status.READY]:
         yield fresh
     yield from _pages(uow.tx, "ready_lots_of_dataset", dataset_id=dataset_id)

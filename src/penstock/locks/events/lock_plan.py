@@ -16,7 +16,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import say_time
 from penstock.locks.events.lot_facet import Lots, NamedLots
 from penstock.locks.lock_rules import Status, locks_of, usable, writable
-from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
+from penstock.locks.rows import EXTERNAL_JOB, HOLD_SENTINEL, LotJobRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import is_clock, sort_key
 from penstock.states import WorkState
@@ -33,7 +33,7 @@ class LotAccess(Struct, frozen=True):
 class LockPlan(Struct, frozen=True):
     """The lots that a run works on; and other lots, by dataset, that it only reads."""
 
-    aims: tuple[LotAccess, ...]
+    accesses: tuple[LotAccess, ...]
     reads: tuple[tuple[str, str], ...]  # dataset, lot
 
 
@@ -65,7 +65,7 @@ class _Side(Struct, frozen=True):
         )
 
 
-def aims(
+def plan_locks(
     uow: UnitOfWork,
     event: Event,
     named: NamedLots,
@@ -94,8 +94,10 @@ def aims(
     found = [LotAccess(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
     # What is read and written is written.
     found = [
-        LotAccess(aim.lot, tuple(d for d in aim.inputs if d not in aim.outputs), aim.outputs)
-        for aim in found
+        LotAccess(
+            access.lot, tuple(d for d in access.inputs if d not in access.outputs), access.outputs
+        )
+        for access in found
     ]
     reads = [
         (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
@@ -128,18 +130,24 @@ def _side(
     return _Side({dataset: lots.get(dataset, ()) for dataset in datasets}, of_run, whole=False)
 
 
-def missing(room: LockTables, job_id: str, run_id: str, aim: LotAccess) -> LotAccess | None:
+def find_missing(
+    tables: LockTables, job_id: str, run_id: str, access: LotAccess
+) -> LotAccess | None:
     """What a run does not hold yet of what it aims at."""
-    inputs = [d for d in aim.inputs if not _is_held(room.inputs.get((d, job_id, aim.lot)), run_id)]
-    outputs = [d for d in aim.outputs if not _is_held(room.outputs.get((d, aim.lot)), run_id)]
-    return LotAccess(aim.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
+    inputs = [
+        d for d in access.inputs if not _is_held(tables.inputs.get((d, job_id, access.lot)), run_id)
+    ]
+    outputs = [
+        d for d in access.outputs if not _is_held(tables.outputs.get((d, access.lot)), run_id)
+    ]
+    return LotAccess(access.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
 
 
 def _is_held(row: StatusRow | None, run_id: str) -> bool:
     return row is not None and row.run_id == run_id and row.status == Status.RUNNING
 
 
-def unmade(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
+def explain_unwritten(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
     """Why a run that completes has not made a lot: it tells which it wrote, and leaves this out.
 
     Where it names no lots of a dataset, it has made what it set out to make. Empty if it has.
@@ -153,77 +161,81 @@ def unmade(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iterable[str]) 
     return ""
 
 
-def obstacle(
-    uow: UnitOfWork, job_id: str, run_id: str, aim: LotAccess, *, beside: str
+def find_conflict(
+    uow: UnitOfWork, job_id: str, run_id: str, access: LotAccess, *, viewer_namespace: str
 ) -> LockConflict | None:
     """The first thing that keeps a run of a job from a lot, by the truth table.
 
     `beside` is the namespace of the job: those of others are not named to it.
     """
-    return next(_obstacles(uow, job_id, run_id, aim, beside), None)
+    return next(_obstacles(uow, job_id, run_id, access, viewer_namespace), None)
 
 
 def _obstacles(
-    uow: UnitOfWork, job_id: str, run_id: str, aim: LotAccess, beside: str
+    uow: UnitOfWork, job_id: str, run_id: str, access: LotAccess, viewer_namespace: str
 ) -> Iterator[LockConflict]:
-    room = uow.tables(LockTables)
-    gates = (job_id, *aim.inputs, *aim.outputs)
-    room.holds.prefetch(gates)
+    tables = uow.tables(LockTables)
+    gates = (job_id, *access.inputs, *access.outputs)
+    tables.holds.prefetch(gates)
     for gate in gates:
-        if (hold := room.holds.get(gate)) is not None:
+        if (hold := tables.holds.get(gate)) is not None:
             what = _job_name(uow, gate) if gate == job_id else _dataset_name(uow, gate)
             since = say_time(hold.since)
             kind = "dataset" if hold.kind == "DATASET" else "job"
             why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
             yield LockConflict(None if gate == job_id else gate, why)
-    work = room.work.get((job_id, aim.lot))
+    work = tables.work.get((job_id, access.lot))
     if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:
         since = say_time(work.since)
-        why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
+        why = f"{work.owner!r} works on lot {access.lot} since {since}, in run {work.run_id}"
         yield LockConflict(None, why)
-    if (kept := room.inputs.get((NOWHERE, job_id, aim.lot))) is not None:
+    if (kept := tables.inputs.get((HOLD_SENTINEL, job_id, access.lot))) is not None:
         yield LockConflict(
-            None, f"this job is kept from lot {aim.lot} since {say_time(kept.since)}"
+            None, f"this job is kept from lot {access.lot} since {say_time(kept.since)}"
         )
-    for dataset in aim.outputs:
-        made = room.outputs.get((dataset, aim.lot))
+    for dataset in access.outputs:
+        made = tables.outputs.get((dataset, access.lot))
         if made is not None and not writable(Status(made.status)):
-            yield LockConflict(dataset, _said(uow, made, "cannot be written", beside))
-    for dataset in aim.inputs:
-        yield from unreadable(uow, dataset, aim.lot, beside=beside)
-        own = room.inputs.get((dataset, job_id, aim.lot))
+            yield LockConflict(dataset, _said(uow, made, "cannot be written", viewer_namespace))
+    for dataset in access.inputs:
+        yield from find_read_conflicts(uow, dataset, access.lot, viewer_namespace=viewer_namespace)
+        own = tables.inputs.get((dataset, job_id, access.lot))
         if own is not None and not usable(Status(own.status)):
-            yield LockConflict(dataset, _said(uow, own, "was taken by this job before", beside))
+            yield LockConflict(
+                dataset, _said(uow, own, "was taken by this job before", viewer_namespace)
+            )
 
 
-def unreadable(uow: UnitOfWork, dataset: str, lot: str, *, beside: str) -> Iterator[LockConflict]:
+def find_read_conflicts(
+    uow: UnitOfWork, dataset: str, lot: str, *, viewer_namespace: str
+) -> Iterator[LockConflict]:
     """Why a lot may not be read.
 
     Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
     of ours makes the dataset's lots, or a clock does, then it is not there yet. A job that was
     deleted makes none.
     """
-    room = uow.tables(LockTables)
-    made = room.outputs.get((dataset, lot))
+    tables = uow.tables(LockTables)
+    made = tables.outputs.get((dataset, lot))
     if made is not None:
         if locks_of(Role.OUTPUT, Status(made.status)).read:
-            yield LockConflict(dataset, _said(uow, made, "cannot be read", beside))
+            yield LockConflict(dataset, _said(uow, made, "cannot be read", viewer_namespace))
         return
-    wired = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
+    wired = [job for role, job in tables.wires.get(dataset) or () if role == Role.OUTPUT]
     uow.jobs.prefetch(wired)
     makers = [row for job in wired if (row := uow.jobs.get(job)) is not None and not row.hidden]
-    if makers or room.clocks.get(dataset) is not None:
-        by = f"; it is made by {job_told(uow, makers[0].id, beside)}" if makers else ""
+    if makers or tables.clocks.get(dataset) is not None:
+        by = f"; it is made by {name_job(uow, makers[0].id, viewer_namespace)}" if makers else ""
         yield LockConflict(
             dataset, f"lot {lot} of {_dataset_name(uow, dataset)} is not there yet{by}"
         )
 
 
-def _said(uow: UnitOfWork, row: StatusRow, what: str, beside: str) -> str:
+def _said(uow: UnitOfWork, row: StatusRow, what: str, viewer_namespace: str) -> str:
     by = run = ""
-    if row.job_id != OUTSIDE:
-        by = f" by {job_told(uow, row.job_id, beside)}"
-    if row.run_id is not None and _is_beside(uow, row.job_id, beside):
+    if row.job_id != EXTERNAL_JOB:
+        by = f" by {name_job(uow, row.job_id, viewer_namespace)}"
+    if row.run_id is not None and _is_visible(uow, row.job_id, viewer_namespace):
         run = f" in run {row.run_id}"
     return (
         f"lot {row.lot} of {_dataset_name(uow, row.dataset_id)} {what}: it is {row.status}"
@@ -231,16 +243,16 @@ def _said(uow: UnitOfWork, row: StatusRow, what: str, beside: str) -> str:
     )
 
 
-def job_told(uow: UnitOfWork, job_id: str, beside: str) -> str:
+def name_job(uow: UnitOfWork, job_id: str, viewer_namespace: str) -> str:
     """A job as messages in a namespace name it: of those elsewhere nothing is told."""
-    if not _is_beside(uow, job_id, beside):
+    if not _is_visible(uow, job_id, viewer_namespace):
         return "a job in another namespace"
     return f"job {_job_name(uow, job_id)}"
 
 
-def _is_beside(uow: UnitOfWork, job_id: str, beside: str) -> bool:
+def _is_visible(uow: UnitOfWork, job_id: str, viewer_namespace: str) -> bool:
     job = uow.jobs.get(job_id)
-    return job is None or job.namespace == beside
+    return job is None or job.namespace == viewer_namespace
 
 
 def _job_name(uow: UnitOfWork, job_id: str) -> str:

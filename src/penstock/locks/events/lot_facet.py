@@ -73,7 +73,7 @@ _decode_subset = msgspec.json.Decoder(_Subset).decode
 _decode_sender = msgspec.json.Decoder(_Sender).decode
 
 
-def named_lots(event: Event) -> NamedLots:
+def read_lots(event: Event) -> NamedLots:
     """Read them; an id that no lot can have names nothing, and is told with the reason."""
     mentions = event.inputs + event.outputs
     if LOT_FACET not in event.run_facets and not any(map(_names_lots, mentions)):
@@ -168,13 +168,13 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def producer(event: Event) -> str:
+def read_producer(event: Event) -> str:
     """Who sent an event."""
     sender = _read(Raw(event.payload.encode()), _decode_sender)
     return _clean(sender.producer) if sender is not None else ""
 
 
-def error_message(event: Event) -> str:
+def read_error(event: Event) -> str:
     """Why a run failed, as far as its last event tells."""
     checked = (known_facets.of_reading(each.facets, each.io_facets) for each in event.inputs)
     return _clean(cause_of(event.run_facets, checked) or "")

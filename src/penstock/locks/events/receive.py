@@ -1,6 +1,6 @@
 """Receiving OpenLineage events of runs that work lot by lot."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 import msgspec
@@ -21,10 +21,10 @@ from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, holds, quality
 from penstock.locks import work as rules
-from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
+from penstock.locks.commands.wiring import LEASE_SECONDS, default_wiring, update_wires
 from penstock.locks.events import lock_plan
 from penstock.locks.events.lock_plan import LockConflict, LotAccess
-from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, error_message, named_lots, producer
+from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, read_error, read_lots, read_producer
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
@@ -45,7 +45,7 @@ _ENGINE: Final = LockConflict(None, "an engine makes the lots of this job, and n
 _TAKEN: Final = LockConflict(None, "the lot was taken from this run before, and is not given again")
 
 
-class Reported:
+class ReportedRun:
     """One event of a run that has lots.
 
     `run` is the run as it was before, and `said` what it has told of its lots so far. `within` is
@@ -60,12 +60,11 @@ class Reported:
         run: RunRow | None,
         said: LotFacet | None,
         named: NamedLots,
-        has_engine: bool,
         within: str | None,
         now: Micros,
     ) -> None:
         self._uow = uow
-        self._room = uow.tables(LockTables)
+        self._tables = uow.tables(LockTables)
         self._event = event
         self._state = _STATES.get(event.event_type)
         self._run_id = run_id
@@ -73,37 +72,37 @@ class Reported:
         self._said = said
         self._ours = said if said is not None and said.attempt is not None else None
         self._named = named
-        self._has_engine = has_engine
         self._within = within
         self._now = now
-        self._job = self._room.jobs.get(event.job_id)
-        self._owner = producer(event) or "events"
+        self._job = self._tables.jobs.get(event.job_id)
+        self._is_managed = self._job is not None and self._job.managed_by is not None
+        self._owner = read_producer(event) or "events"
         # A run that goes on tells the same again and again; the log hears it once.
         self._is_news = run is None or event.event_type != "RUNNING"
 
     def receive(self) -> None:
         """Receive it, and take, keep or end the claims of its run."""
-        claims = self._room.claims_of(self._run_id)
+        claims = self._tables.list_live_claims(self._run_id)
         if not claims and self._is_late:
             self._record_late()
             self._receive(claims, [])
             self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
             return
-        if claims and self._has_engine:
+        if claims and self._is_managed:
             self._hear(claims)
             return
         for refusal in self._named.refused if self._is_news else ():
             self._record("ignore", "", LockConflict(None, refusal))
-        aims, barred = self._sift(claims)
-        self._pin(aims)
-        self._receive(claims, aims)
+        accesses, barred = self._sift(claims)
+        self._pin(accesses)
+        self._receive(claims, accesses)
         kept = [self._renewed(claim) for claim in claims]
-        self._wire([*aims, *barred])
-        taken = self._take(kept, aims)
-        self._tell([claim.lot for claim in taken] + [aim.lot for aim in barred], taken)
+        self._wire([*accesses, *barred])
+        taken = self._take(kept, accesses)
+        self._tell([claim.lot for claim in taken] + [access.lot for access in barred], taken)
         ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
         self._end(ours)
-        self._judge([*(claim.lot for claim in ours), *(aim.lot for aim in barred)])
+        self._judge([*(claim.lot for claim in ours), *(access.lot for access in barred)])
 
     def _hear(self, claims: Sequence[WorkRow]) -> None:
         """The engine that made the claims ends them, and its run: an event only tells of it."""
@@ -161,31 +160,37 @@ class Reported:
         if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
         uow, job_id, run_id = self._uow, self._event.job_id, self._run_id
-        beside = self._event.job_namespace
+        viewer_namespace = self._event.job_namespace
         said = self._named, self._job, self._said
-        found = lock_plan.aims(uow, self._event, *said, self._within)
+        found = lock_plan.plan_locks(uow, self._event, *said, self._within)
         for dataset, lot in found.reads:
-            for obstacle in lock_plan.unreadable(uow, dataset, lot, beside=beside):
-                self._refuse(lot, obstacle)
+            for conflict in lock_plan.find_read_conflicts(
+                uow, dataset, lot, viewer_namespace=viewer_namespace
+            ):
+                self._refuse(lot, conflict)
         free, barred = [], []
-        for aim in found.aims:
-            if self._ours is not None and aim.lot in self._ours.lost:
+        for access in found.accesses:
+            if self._ours is not None and access.lot in self._ours.lost:
                 if self._named and self._is_news:
-                    self._record("conflict", aim.lot, _TAKEN)
+                    self._record("conflict", access.lot, _TAKEN)
                 continue
-            needed = lock_plan.missing(self._room, job_id, run_id, aim)
+            needed = lock_plan.find_missing(self._tables, job_id, run_id, access)
             if needed is None:
                 continue
             at = (uow, job_id, run_id, needed)
-            stop = _ENGINE if self._has_engine else lock_plan.obstacle(*at, beside=beside)
+            stop = (
+                _ENGINE
+                if self._is_managed
+                else lock_plan.find_conflict(*at, viewer_namespace=viewer_namespace)
+            )
             if stop is None:
                 free.append(needed)
             else:
-                self._refuse(aim.lot, stop)
+                self._refuse(access.lot, stop)
                 barred.append(needed)
         return free, barred
 
-    def _refuse(self, lot: str, obstacle: LockConflict) -> None:
+    def _refuse(self, lot: str, conflict: LockConflict) -> None:
         """Refuse the event, if the job asks for that; else only tell. Who failed wants nothing."""
         if self._state in _STOPS:
             return
@@ -193,49 +198,49 @@ class Reported:
             job = self._event.job_name
             raise Conflict(
                 f"run {self._run_id} of job {self._event.job_namespace}/{job} may not work on lot "
-                f"{lot}: {obstacle.why}. The event was not recorded; "
+                f"{lot}: {conflict.why}. The event was not recorded; "
                 f"{ask_why(self._event.job_namespace, job, lot)}; send it again when the lot is "
                 "free"
             )
         if self._is_news:
-            self._record("conflict", lot, obstacle)
+            self._record("conflict", lot, conflict)
 
-    def _record(self, action: str, lot: str, obstacle: LockConflict) -> None:
-        work = self._room.work.get((self._event.job_id, lot)) if lot else None
+    def _record(self, action: str, lot: str, conflict: LockConflict) -> None:
+        work = self._tables.work.get((self._event.job_id, lot)) if lot else None
         state = work.state if work is not None else ""
-        self._room.append(
+        self._tables.append(
             LogRow(
                 at=self._now,
                 action=action,
                 lot=lot,
                 job_id=self._event.job_id,
-                dataset_id=obstacle.dataset_id,
+                dataset_id=conflict.dataset_id,
                 run_id=self._run_id,
                 was=state,
                 became=state,
                 who=self._owner,
-                why=obstacle.why,
+                why=conflict.why,
             )
         )
 
-    def _pin(self, aims: Sequence[LotAccess]) -> None:
+    def _pin(self, accesses: Sequence[LotAccess]) -> None:
         """A run reads the version that its lot has; of several lots, that of the last."""
-        for aim in reversed(aims):
-            for dataset in aim.inputs:
-                source = self._room.outputs.get((dataset, aim.lot))
+        for access in reversed(accesses):
+            for dataset in access.inputs:
+                source = self._tables.outputs.get((dataset, access.lot))
                 version = source.version_id if source is not None else None
                 if version and (Role.INPUT, dataset) not in self._uow.io_of(self._run_id):
                     self._uow.put_io(
                         RunDatasetRow(self._run_id, Role.INPUT, dataset, version, "{}", "{}")
                     )
 
-    def _receive(self, claims: Sequence[WorkRow], aims: Sequence[LotAccess]) -> None:
+    def _receive(self, claims: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> None:
         """Receive the event; what the run is known to write it has written when it completes."""
         event = self._event
-        if aims or self._ours is not None:
+        if accesses or self._ours is not None:
             event = self._without_facet(event)
         if RunState.COMPLETED in (self._state, self._run.state if self._run else None):
-            written = [dataset for aim in aims for dataset in aim.outputs]
+            written = [dataset for access in accesses for dataset in access.outputs]
             for claim in claims:
                 written += self._locked_outputs(claim)
             event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
@@ -249,7 +254,7 @@ class Reported:
         return replace(event, run_facets=others)
 
     def _locked_outputs(self, claim: WorkRow) -> list[str]:
-        rows = [self._room.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
+        rows = [self._tables.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
         return [row.dataset_id for row in rows if row and row.run_id == claim.run_id]
 
     def _unsaid(self, written: Iterable[str]) -> list[Mention]:
@@ -259,64 +264,68 @@ class Reported:
 
     @property
     def _wiring(self) -> LotJobRow:
-        return self._job or unwired(self._event.job_id, self._now)
+        return self._job or default_wiring(self._event.job_id, self._now)
 
     def _renewed(self, claim: WorkRow) -> WorkRow:
         """Every event of a run says that it goes on."""
         until = max(claim.lease_until, self._now + claim.lease_seconds * SECOND)
         renewed = replace(claim, lease_until=until)
         if renewed != claim:
-            self._room.put_work(renewed)
+            self._tables.put_work(renewed)
         return renewed
 
-    def _take(self, kept: Sequence[WorkRow], aims: Sequence[LotAccess]) -> list[WorkRow]:
+    def _take(self, kept: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> list[WorkRow]:
         """Lock what the run aims at."""
         job = self._wiring
         held = {claim.lot: claim for claim in kept}
         taken = []
-        for aim in aims:
-            claim = held.get(aim.lot) or self._claimed(job, aim.lot)
-            pinned = {dataset: self._pinned(dataset, aim.lot) for dataset in aim.inputs}
-            claiming.lock(self._room, claim, pinned, aim.outputs, self._now)
-            claiming.forget_failed(self._room, job, claim)
+        for access in accesses:
+            claim = held.get(access.lot) or self._claimed(job, access.lot)
+            pinned = {dataset: self._pinned(dataset, access.lot) for dataset in access.inputs}
+            claiming.lock_rows(self._tables, claim, pinned, access.outputs, self._now)
+            claiming.drop_failed_inputs(self._tables, job, claim)
             taken.append(claim)
         if taken:
             lots = [claim.lot for claim in taken]
-            rules.refresh_others(self._room, job, lots, self._now, readers=False)
+            rules.refresh_other_jobs(self._tables, job, lots, self._now, readers=False)
         return taken
 
     def _pinned(self, dataset: str, lot: str) -> str | None:
-        source = self._room.outputs.get((dataset, lot))
+        source = self._tables.outputs.get((dataset, lot))
         if source is not None:
             return source.version_id
         read = self._uow.io_of(self._run_id).get((Role.INPUT, dataset))
         return read.version_id if read is not None else None
 
-    def _wire(self, aims: Sequence[LotAccess]) -> None:
+    def _wire(self, accesses: Sequence[LotAccess]) -> None:
         """Remember all that the job is seen to read and write lot by lot.
 
         Lots that were there before are not looked for: whoever starts the job knows of them.
         """
         before = self._wiring
-        inputs = dict.fromkeys([*before.input_ids, *(d for aim in aims for d in aim.inputs)])
-        outputs = dict.fromkeys([*before.output_ids, *(d for aim in aims for d in aim.outputs)])
+        inputs = dict.fromkeys(
+            [*before.input_ids, *(d for access in accesses for d in access.inputs)]
+        )
+        outputs = dict.fromkeys(
+            [*before.output_ids, *(d for access in accesses for d in access.outputs)]
+        )
         wired = replace(before, inputs=_text(inputs), outputs=_text(outputs))
         if wired != before:
             self._job = replace(wired, updated_at=self._now)
-            self._room.jobs.put(wired.job_id, self._job)
-            rewire(self._room, before, wired)
-            holds.follow_datasets(self._uow, self._now)
-            known = [row.lot for row in self._room.open_lots(wired.job_id)]
-            rules.refresh(self._room, wired, known, self._now)
+            self._tables.jobs.put(wired.job_id, self._job)
+            update_wires(self._tables, before, wired)
+            holds.update_lineage_holds(self._uow, self._now)
+            known = [row.lot for row in self._tables.list_open_work(wired.job_id)]
+            rules.refresh(self._tables, wired, known, self._now)
 
     def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
-        row = self._room.work.get((job.job_id, lot)) or rules.new_work(
+        row = self._tables.work.get((job.job_id, lot)) or rules.new_work(
             job.job_id, lot, 0, WorkState.WAITING, self._now
         )
         usual = job.lease_seconds == LEASE_SECONDS  # nobody meant it for runs without heartbeats
         seconds = REPORTED_LEASE_SECONDS if usual else job.lease_seconds
-        claim = claiming.begun(row, self._run_id, self._owner, seconds, self._now)
-        rules.moved(self._room, claim, row, "claim", self._owner, self._now)
+        claim = claiming.with_claim(row, self._run_id, self._owner, seconds, self._now)
+        rules.record_transition(self._tables, claim, row, "claim", self._owner, self._now)
         return claim
 
     def _tell(self, named: Iterable[str], taken: Sequence[WorkRow]) -> None:
@@ -345,14 +354,14 @@ class Reported:
         assert run is not None, "a run whose event was received exists"
         if not claims or run.ended_at is None:
             return
-        failed = error_message(self._event) or f"{self._event.event_type} was reported"
+        failed = read_error(self._event) or f"{self._event.event_type} was reported"
         io = self._uow.io_of(run.id)
         written = {dataset: row for (role, dataset), row in io.items() if role == Role.OUTPUT}
         made, versions = [], []
         for claim in claims:
             outputs, error = self._locked_outputs(claim), failed
             if run.state == RunState.COMPLETED:
-                error = lock_plan.unmade(self._uow, self._named, claim.lot, outputs)
+                error = lock_plan.explain_unwritten(self._uow, self._named, claim.lot, outputs)
             if not error:
                 made.append(claim)
                 versions.append({d: written[d].version_id for d in outputs if d in written})
@@ -362,13 +371,13 @@ class Reported:
             checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
             claiming.publish(self._uow, self._wiring, made, versions, self._now, checks=checks)
             # Runs of one job need not all write the same: what another left may still be held.
-            rules.refresh(self._room, self._wiring, [claim.lot for claim in made], self._now)
+            rules.refresh(self._tables, self._wiring, [claim.lot for claim in made], self._now)
 
     def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
         """What any event of the run has told so far that checks said of what it wrote."""
         version = self._uow.versions.get(written.version_id)
         of_version = read_facets(version.facets) if version is not None else NO_FACETS
-        return quality.told_of({**of_version, **read_facets(written.facets)})
+        return quality.read_checks({**of_version, **read_facets(written.facets)})
 
     def _judge(self, lots: Iterable[str], *, is_late: bool = False) -> None:
         """Let checks of what the run has read hold those lots, with all that was made of them.
@@ -380,26 +389,26 @@ class Reported:
         if is_late:
             sides += [(Role.OUTPUT, mention, named.outputs) for mention in event.outputs]
         for role, mention, of_dataset in sides:
-            told = quality.told_of({**mention.facets, **mention.io_facets})
+            told = quality.read_checks({**mention.facets, **mention.io_facets})
             dataset = self._uow.datasets.get(self._uow.dataset_id(mention.id))
             if told and dataset is not None and self._within in (None, dataset.namespace):
                 for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
                     self._judge_lot(role, dataset, lot, told)
 
     def _judge_lot(self, role: Role, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
-        room, now = self._room, self._now
-        row = room.outputs.get((dataset.id, lot))
+        tables, now = self._tables, self._now
+        row = tables.outputs.get((dataset.id, lot))
         if row is None or row.version_id is None:
             return
         version = row.version_id
         if role == Role.OUTPUT and row.run_id != self._run_id:
             return  # another run has made it since
-        own = room.inputs.get((dataset.id, self._event.job_id, lot))
+        own = tables.inputs.get((dataset.id, self._event.job_id, lot))
         if own is not None and own.run_id == self._run_id and own.version_id:
             version = own.version_id
-        if why := quality.judge(room, row, version, told, self._run_id, now):
-            holds.spread(self._uow, dataset, lot, quality.WHO, why, now)
-            rules.refresh_around(room, [dataset.id], [lot], now)
+        if why := quality.apply_checks(tables, row, version, told, self._run_id, now):
+            holds.propagate_hold(self._uow, dataset, lot, quality.WHO, why, now)
+            rules.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:
@@ -417,7 +426,6 @@ class LockingEvent(Struct, frozen=True, gc=False):
     exclusive: ClassVar[bool] = False
 
     event: Event
-    has_engine: Callable[[UnitOfWork, str], bool]  # whether an engine makes the lots of this job
     within: str | None = None  # the namespace of a key that is for one
 
     def prefetch(self, keys: Keys) -> None:
@@ -433,11 +441,10 @@ class LockingEvent(Struct, frozen=True, gc=False):
         is_other = run is not None and run.job_id != event.job_id and not is_placeholder(uow, run)
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
         # Lots are locked for the job that a run belongs to, once its events agree on it.
-        named = named_lots(event) if not is_other else NO_LOTS
+        named = read_lots(event) if not is_other else NO_LOTS
         if said is None and not named and not named.refused:
             scope = WriteScope(self.within) if self.within is not None else None
             receive(uow, event, now, scope=scope)
         else:
-            has_engine = self.has_engine(uow, event.job_id)
-            known = (event.run_id, run, said, named, has_engine, self.within, now)
-            Reported(uow, event, *known).receive()
+            known = (event.run_id, run, said, named, self.within, now)
+            ReportedRun(uow, event, *known).receive()

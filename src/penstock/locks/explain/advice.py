@@ -33,5 +33,10 @@ def resubmit(job: str, lot: str) -> str:
     return _command("work", "resubmit", job, lot)
 
 
+def run_arc(arc: str) -> str:
+    """Make one lot of an arc at once."""
+    return f"{shlex.join(['penstock', 'arcs', 'run', arc])} LOT"
+
+
 def _command(*words: str) -> str:
     return f"{shlex.join(['penstock', *words])} --why REASON"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock.locks.explain import reasons
-from penstock.locks.explain.facts import Facts
+from penstock.locks.explain.facts import WorkFacts
 from penstock.locks.shapes import Reason, RootCause, Why
 from penstock.states import WorkState
 
@@ -19,10 +19,10 @@ ROOTS_MAX = 50
 DESCRIBED_MAX = 5  # roots in one sentence
 
 
-class Node(Struct, frozen=True):
+class CauseNode(Struct, frozen=True):
     """What stops one job, and whom it waits for."""
 
-    facts: Facts
+    facts: WorkFacts
     reasons: Sequence[Reason]
     waits_for: Sequence[str]
 
@@ -49,17 +49,17 @@ def _usefulness(root: RootCause) -> int:
     return min(places, default=len(_USEFUL))
 
 
-def _root(node: Node, sentence: str, own: Sequence[Reason]) -> RootCause:
+def _root(node: CauseNode, sentence: str, own: Sequence[Reason]) -> RootCause:
     facts = node.facts
     return RootCause(facts.job.namespace, facts.job.name, facts.lot, sentence, own)
 
 
-class Chains:
+class CauseGraph:
     """Jobs that were looked at, by id, in the order they were found; the first is the one asked
     for. `unseen` were found last, too far away to be looked at.
     """
 
-    def __init__(self, nodes: Mapping[str, Node], unseen: Sequence[str]) -> None:
+    def __init__(self, nodes: Mapping[str, CauseNode], unseen: Sequence[str]) -> None:
         self._nodes = nodes
         self._root = next(iter(nodes))
         self._causes = {
@@ -73,7 +73,7 @@ class Chains:
             for cause in causes:
                 self._found_by.setdefault(cause, job)
 
-    def told(self) -> Why:
+    def build(self) -> Why:
         """All of it, with the root causes."""
         sentence, roots = self._nodes[self._root].sentence, self._roots()
         if self._causes[self._root]:
@@ -96,7 +96,7 @@ class Chains:
                 roots.append(_root(node, node.sentence, own))
         return sorted(roots, key=_usefulness)[:ROOTS_MAX]
 
-    def _is_explained(self, node: Node, reason: Reason, causes: set[str]) -> bool:
+    def _is_explained(self, node: CauseNode, reason: Reason, causes: set[str]) -> bool:
         """Whether other jobs, or another reason, say more than this reason of a job does."""
         if reason.kind in ("unknown_lot", "later"):
             return bool(causes) or len(node.reasons) > 1

@@ -8,16 +8,16 @@ from penstock.catalog.rows import replace
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, say_time
 from penstock.locks.explain import advice
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.lock_rules import Status, readable, writable
-from penstock.locks.queries.hold_reasons import QUALITY
-from penstock.locks.rows import LINEAGE, OUTSIDE, KeeperRow, LotJobRow, WorkRow
+from penstock.locks.rows import EXTERNAL_JOB, LINEAGE, GateOwnerRow, LotJobRow, WorkRow
 from penstock.lots.rows import LandingRow
 from penstock.states import ManifestState, WorkState
 
 _WAITS = (None, WorkState.WAITING, WorkState.HELD)
 
 
-class Maker(Struct, frozen=True):
+class LotMaker(Struct, frozen=True):
     """An OUTPUT row: who makes, or made, the lot of a dataset, and how far that is."""
 
     job_id: str
@@ -63,21 +63,21 @@ class Maker(Struct, frozen=True):
     @property
     def is_spent(self) -> bool:
         """Whether its job is out of tries with it; who holds it by hand leaves what it was."""
-        return self.is_held and not self.held_from and self.job_id != OUTSIDE
+        return self.is_held and not self.held_from and self.job_id != EXTERNAL_JOB
 
     @property
     def job(self) -> str:
         """Who makes it, in words."""
         return _job(self.namespace, self.name) if self.name is not None else "outside"
 
-    def seen_from(self, only: str | None) -> "Maker":
+    def redact(self, only: str | None) -> "LotMaker":
         """How far it is, without who makes it, if that is a job outside of this namespace."""
         if only is None or self.namespace in (None, only):
             return self
         return replace(self, namespace=None, name="", owner=None, error=None, run_id=None)
 
 
-class Writer(Struct, frozen=True):
+class LotWriter(Struct, frozen=True):
     """A job that is wired to make lots of a dataset."""
 
     job_id: str
@@ -90,7 +90,7 @@ class Writer(Struct, frozen=True):
         """Which it is, in words."""
         return _job(self.namespace, self.name)
 
-    def seen_from(self, only: str | None) -> "Writer":
+    def redact(self, only: str | None) -> "LotWriter":
         """The same without its name, if it is outside of this namespace."""
         return self if only in (None, self.namespace) else replace(self, namespace=None, name="")
 
@@ -99,14 +99,14 @@ def _job(namespace: str | None, name: str) -> str:
     return f"job {namespace}/{name}" if name else "a job in a namespace that is not shown"
 
 
-class Reader(Struct, frozen=True):
+class LotReader(Struct, frozen=True):
     """An INPUT row of the job: how far it is with reading the lot."""
 
     status: Status
     version_id: str | None
 
 
-class Gate(Struct, frozen=True):
+class WholeHold(Struct, frozen=True):
     """A dataset or a job that is held whole."""
 
     kind: str
@@ -148,7 +148,7 @@ class Gate(Struct, frozen=True):
         return f"{what} {self.key} is held by {self.who!r} since {say_time(self.since)}{why}"
 
 
-class Stop(Struct, frozen=True):
+class HoldEntry(Struct, frozen=True):
     """The transition that put a lot on hold."""
 
     action: str
@@ -157,15 +157,15 @@ class Stop(Struct, frozen=True):
     at: Micros
 
 
-class Around(Struct, frozen=True):
+class LotContext(Struct, frozen=True):
     """What is known of one lot in the datasets around some jobs; they go by their ids."""
 
     lot: str
     names: Mapping[str, EntityId]
-    makers: Mapping[str, Maker]
-    writers: Mapping[str, Sequence[Writer]]
-    gates: Mapping[str, Gate]
-    stops: Mapping[str, Stop]
+    makers: Mapping[str, LotMaker]
+    writers: Mapping[str, Sequence[LotWriter]]
+    gates: Mapping[str, WholeHold]
+    stops: Mapping[str, HoldEntry]
     clocks: Mapping[str, Micros]  # those in use, and when the next of their intervals ends
     landings: Mapping[str, LandingRow]  # of datasets that no job makes, whose objects arrive
     held_for: Mapping[str, Sequence[str]]  # of datasets whose lot is held: the reasons, as ids
@@ -175,14 +175,14 @@ class Around(Struct, frozen=True):
         name = self.names[dataset_id]
         return f"{name.namespace}/{name.name}"
 
-    def able(self, dataset_id: str) -> list[Writer]:
+    def list_makers(self, dataset_id: str) -> list[LotWriter]:
         """The jobs that can make lots of a dataset, who has begun with this one first."""
         maker = self.makers.get(dataset_id)
         begun = maker.job_id if maker is not None else None
         able = [writer for writer in self.writers.get(dataset_id, ()) if not writer.is_deleted]
         return sorted(able, key=lambda writer: writer.job_id != begun)
 
-    def release(self, dataset_id: str) -> str | None:
+    def find_release_command(self, dataset_id: str) -> str | None:
         """The command that ends the hold of a lot."""
         reasons = self.held_for.get(dataset_id, ())
         if QUALITY in reasons:
@@ -190,19 +190,19 @@ class Around(Struct, frozen=True):
         source = dataset_id if dataset_id in reasons else next(iter(reasons), dataset_id)
         return advice.unhold_lot(self.dataset(source), self.lot) if source in self.names else None
 
-    def is_left(self, dataset_id: str) -> bool:
+    def is_abandoned(self, dataset_id: str) -> bool:
         """Whether the job that has begun with the lot makes lots of the dataset no longer."""
         maker = self.makers.get(dataset_id)
-        if maker is None or maker.job_id == OUTSIDE:
+        if maker is None or maker.job_id == EXTERNAL_JOB:
             return False
-        return maker.job_id not in [writer.job_id for writer in self.able(dataset_id)]
+        return maker.job_id not in [writer.job_id for writer in self.list_makers(dataset_id)]
 
-    def awaited(self, dataset_id: str) -> list[str]:
+    def list_awaited_jobs(self, dataset_id: str) -> list[str]:
         """The jobs that have to do something before the lot is there or can be made by others.
 
         What is held by hand, or was left by a job that is out of tries, waits for a person.
         """
-        maker, able = self.makers.get(dataset_id), [w.job_id for w in self.able(dataset_id)]
+        maker, able = self.makers.get(dataset_id), [w.job_id for w in self.list_makers(dataset_id)]
         if maker is None:
             return able
         if maker.status == Status.RUNNING:
@@ -212,15 +212,15 @@ class Around(Struct, frozen=True):
         return [maker.job_id] if maker.is_spent and maker.job_id in able else []
 
 
-class Facts(Struct, frozen=True):
+class WorkFacts(Struct, frozen=True):
     """All that is known about one job and one lot."""
 
     job: EntityId
     row: LotJobRow
     work: WorkRow | None
-    readers: Mapping[str, Reader]
-    around: Around
-    keepers: Sequence[KeeperRow] = ()  # in whose order the lot has not had its turn
+    readers: Mapping[str, LotReader]
+    around: LotContext
+    owners: Sequence[GateOwnerRow] = ()  # in whose order the lot has not had its turn
 
     @property
     def state(self) -> WorkState | None:
@@ -242,18 +242,24 @@ class Facts(Struct, frozen=True):
         named = [
             d for d in datasets if self.around.names[d] == EntityId(namespace or "", name or "")
         ]
-        return [job for job in self.waits_for if any(job in self.around.awaited(d) for d in named)]
+        return [
+            job
+            for job in self.waits_for
+            if any(job in self.around.list_awaited_jobs(d) for d in named)
+        ]
 
     @property
     def waits_for(self) -> list[str]:
         """The jobs that must do something before this one can."""
         if self.state not in _WAITS:
             return []
-        found = [job for dataset in self.unreadable for job in self.around.awaited(dataset)]
+        found = [
+            job for dataset in self.unreadable for job in self.around.list_awaited_jobs(dataset)
+        ]
         for dataset in self.row.output_ids:
             maker = self.around.makers.get(dataset)
             if maker is not None and not maker.is_writable and maker.job_id != self.row.job_id:
-                found += self.around.awaited(dataset)
+                found += self.around.list_awaited_jobs(dataset)
         return list(dict.fromkeys(found))
 
     @property

@@ -3,15 +3,15 @@
 from penstock.catalog.shapes import time_or_none
 from penstock.clock import Micros, say_time
 from penstock.db import Transaction
-from penstock.locks.explain.facts import Gate
-from penstock.locks.queries.claims import get_lot_job, held_whole
+from penstock.locks.explain.facts import WholeHold
+from penstock.locks.queries.claims import get_lot_job, show_hold
 from penstock.locks.shapes import NoWorkReason
 from penstock.states import WorkState
 
 COUNTED_MAX = 1000  # lots in each state
 
 
-def why_nothing(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
+def explain_no_work(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
     """Why a job finds no lot to claim."""
     row = get_lot_job(tx, namespace, job)
     gates = [row.job_id, *row.input_ids, *row.output_ids]
@@ -21,12 +21,12 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
             ("read_open_counts", {"job_id": row.job_id, "most": COUNTED_MAX}),
         ]
     )
-    gate = next((Gate(*row[1:]) for row in held), None)
+    gate = next((WholeHold(*row[1:]) for row in held), None)
     count = {state: number for state, number, _ in counts}
     next_at: Micros | None = max(at for _, _, at in counts) or None
     return NoWorkReason(
         summary=_summary(f"{namespace}/{job}", gate, count, next_at),
-        held=held_whole(gate) if gate is not None else None,
+        held=show_hold(gate) if gate is not None else None,
         waiting=count[WorkState.WAITING],
         running=count[WorkState.RUNNING],
         later=count[WorkState.LATER],
@@ -35,7 +35,9 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
     )
 
 
-def _summary(job: str, gate: Gate | None, count: dict[str, int], next_at: Micros | None) -> str:
+def _summary(
+    job: str, gate: WholeHold | None, count: dict[str, int], next_at: Micros | None
+) -> str:
     if gate is not None:
         what = f"{gate.kind.lower()} {gate.namespace}/{gate.name}"
         return f"{what} is held by {gate.who!r} since {say_time(gate.since)}: {gate.why}"

@@ -7,10 +7,10 @@ from penstock.clock import Micros, format_time, say_time
 from penstock.errors import Invalid
 from penstock.locks import staleness
 from penstock.locks.explain import advice, text
-from penstock.locks.explain.facts import Facts, Maker, Stop
+from penstock.locks.explain.facts import HoldEntry, LotMaker, WorkFacts
 from penstock.locks.explain.text import because
 from penstock.locks.lock_rules import Status
-from penstock.locks.rows import GIVEN_BACK, LINEAGE, LotJobRow, WorkRow
+from penstock.locks.rows import LINEAGE, RELEASE_PREFIX, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
 from penstock.lots.ids import CLOCK, clock_interval, parse_interval
 from penstock.states import WorkState
@@ -18,7 +18,7 @@ from penstock.states import WorkState
 _READ = (Status.DONE, Status.HOLD)  # held is what was read, too
 
 
-def of(facts: Facts, now: Micros) -> list[Reason]:
+def find_reasons(facts: WorkFacts, now: Micros) -> list[Reason]:
     """What stops the job, the most telling first; nothing if it can be claimed."""
     work = facts.work
     if work is not None and work.state == WorkState.RUNNING:
@@ -47,7 +47,7 @@ def of(facts: Facts, now: Micros) -> list[Reason]:
     return found
 
 
-def summary(facts: Facts, found: Sequence[Reason]) -> str:
+def summary(facts: WorkFacts, found: Sequence[Reason]) -> str:
     """All of it in one text."""
     if found:
         return " ".join(reason.sentence for reason in found)
@@ -55,7 +55,7 @@ def summary(facts: Facts, found: Sequence[Reason]) -> str:
     return f"Job {_job(facts)} can work on lot {facts.lot}: it is READY{since}, claim it."
 
 
-def _job(facts: Facts) -> str:
+def _job(facts: WorkFacts) -> str:
     return f"{facts.job.namespace}/{facts.job.name}"
 
 
@@ -63,7 +63,7 @@ def _tries(work: WorkRow, row: LotJobRow) -> str:
     return f"try {work.tries} of {row.tries_max}"
 
 
-def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
+def _running(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:
     until = say_time(work.lease_until)
     lease = f"its lease ends at {until}"
     if work.lease_until <= now:
@@ -83,7 +83,7 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
     )
 
 
-def _done(facts: Facts, work: WorkRow) -> Reason:
+def _done(facts: WorkFacts, work: WorkRow) -> Reason:
     sentence = f"Job {_job(facts)} has done lot {facts.lot}: DONE since {say_time(work.since)}."
     turn = _turn(facts)
     if newer := _newer(facts):
@@ -107,13 +107,13 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
     )
 
 
-def _turn(facts: Facts) -> str:
+def _turn(facts: WorkFacts) -> str:
     """In whose order it is to be made again, and whether that goes on."""
-    names = (f"{row.name}{', which is paused' * row.is_paused}" for row in facts.keepers)
+    names = (f"{row.name}{', which is paused' * row.is_paused}" for row in facts.owners)
     return " and in ".join(names)
 
 
-def _unread(facts: Facts) -> str:
+def _unread(facts: WorkFacts) -> str:
     """The inputs that the job was wired to since, of which it has not read the lot, in words."""
     unread = [dataset for dataset in facts.row.input_ids if dataset not in facts.readers]
     missing = [dataset for dataset in unread if dataset in facts.unreadable]
@@ -131,20 +131,20 @@ def _unread(facts: Facts) -> str:
     return said
 
 
-def _unmade(facts: Facts) -> str:
+def _unmade(facts: WorkFacts) -> str:
     """The outputs of which a lot that is done is not there: wired since, or taken away."""
     makers = [(dataset, facts.around.makers.get(dataset)) for dataset in facts.row.output_ids]
     unmade = [dataset for dataset, maker in makers if maker is None or maker.is_writable]
     return " and ".join(map(facts.around.dataset, unmade))
 
 
-def _newer(facts: Facts) -> str:
+def _newer(facts: WorkFacts) -> str:
     """The inputs that have another version of the lot than the one that was consumed."""
     inputs = facts.row.input_ids
     return " and ".join(facts.around.dataset(d) for d in inputs if _is_newer(facts, d))
 
 
-def _is_newer(facts: Facts, dataset: str) -> bool:
+def _is_newer(facts: WorkFacts, dataset: str) -> bool:
     """Whether an input has another version of the lot than the one that was consumed."""
     reader, maker = facts.readers.get(dataset), facts.around.makers.get(dataset)
     if reader is None or maker is None or not maker.is_readable:
@@ -152,11 +152,11 @@ def _is_newer(facts: Facts, dataset: str) -> bool:
     return reader.status in _READ and reader.version_id != maker.version_id
 
 
-def _stop(facts: Facts) -> Stop | None:
+def _stop(facts: WorkFacts) -> HoldEntry | None:
     return facts.around.stops.get(facts.row.job_id)
 
 
-def _held(facts: Facts, work: WorkRow) -> Reason:
+def _held(facts: WorkFacts, work: WorkRow) -> Reason:
     stop = _stop(facts)
     at = stop.at if stop is not None else work.since
     since = format_time(at)
@@ -199,29 +199,29 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
     )
 
 
-def _is_held_output(facts: Facts, stop: Stop | None) -> bool:
+def _is_held_output(facts: WorkFacts, stop: HoldEntry | None) -> bool:
     """Whether a job that reads nothing is held only because the lot that it writes is."""
     is_kept = stop is not None and stop.action == "hold"
     return not facts.row.input_ids and not is_kept and bool(_held_outputs(facts))
 
 
-def _held_outputs(facts: Facts) -> list[str]:
+def _held_outputs(facts: WorkFacts) -> list[str]:
     """The outputs whose lot a person holds."""
     makers = facts.around.makers
     return [d for d in facts.row.output_ids if d in makers and makers[d].is_held_for_itself]
 
 
-def _held_by_output(facts: Facts) -> Reason:
+def _held_by_output(facts: WorkFacts) -> Reason:
     [dataset, *_] = _held_outputs(facts)
     maker = facts.around.makers[dataset]
-    _, what = text.stands(facts.around, dataset, maker)
+    _, what = text.describe_status(facts.around, dataset, maker)
     sentence = f"Output {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
     return _of_maker(
         "output_locked", sentence, facts, dataset, maker, facts.around.stops.get(dataset)
     )
 
 
-def _gates(facts: Facts) -> Iterable[Reason]:
+def _gates(facts: WorkFacts) -> Iterable[Reason]:
     row = facts.row
     for key in dict.fromkeys((row.job_id, *row.input_ids, *row.output_ids)):
         gate = facts.around.gates.get(key)
@@ -248,7 +248,7 @@ def _is_later(work: WorkRow, now: Micros) -> bool:
     return work.state == WorkState.LATER or (work.state != WorkState.HELD and work.not_before > now)
 
 
-def _later(facts: Facts, work: WorkRow, now: Micros) -> Reason:
+def _later(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:
     again = f"at {say_time(work.not_before)}"
     if work.not_before <= now:
         again = f"any moment: it had to wait until {say_time(work.not_before)}"
@@ -256,11 +256,11 @@ def _later(facts: Facts, work: WorkRow, now: Micros) -> Reason:
         first = "its inputs are there" if facts.unreadable else "its outputs are free"
         again = f"when {first}, not before {say_time(work.not_before)}"
     what = f"failed with lot {facts.lot} ({_tries(work, facts.row)})"
-    if work.error.startswith(GIVEN_BACK):
+    if work.error.startswith(RELEASE_PREFIX):
         what = f"could not go on with lot {facts.lot}, which cost no try"
     return Reason(
         "later",
-        f"Job {_job(facts)} {what}{because(work.error.removeprefix(GIVEN_BACK))}. It is tried "
+        f"Job {_job(facts)} {what}{because(work.error.removeprefix(RELEASE_PREFIX))}. It is tried "
         f"again {again}.",
         *_entity(facts.job),
         lot=facts.lot,
@@ -273,13 +273,13 @@ def _later(facts: Facts, work: WorkRow, now: Micros) -> Reason:
     )
 
 
-def _missing(facts: Facts, dataset: str, now: Micros) -> Reason:
+def _missing(facts: WorkFacts, dataset: str, now: Micros) -> Reason:
     name = facts.around.names[dataset]
     until = None
     if name.name.startswith(CLOCK):
         rest, until = _tick(facts, dataset, now)
     else:
-        rest = f"{text.who_makes(facts.around, dataset)}."
+        rest = f"{text.describe_makers(facts.around, dataset)}."
     return Reason(
         "input_missing",
         f"Input {facts.around.dataset(dataset)} has no lot {facts.lot}: {rest}",
@@ -289,7 +289,7 @@ def _missing(facts: Facts, dataset: str, now: Micros) -> Reason:
     )
 
 
-def _tick(facts: Facts, dataset: str, now: Micros) -> tuple[str, str | None]:
+def _tick(facts: WorkFacts, dataset: str, now: Micros) -> tuple[str, str | None]:
     """When a clock makes a lot READY, in words and as a time."""
     try:
         interval = clock_interval(facts.around.names[dataset].name)
@@ -316,14 +316,14 @@ def _tick(facts: Facts, dataset: str, now: Micros) -> tuple[str, str | None]:
     return f"its interval ended at {said}, before the clock was in use.", ends
 
 
-def _unreadable(facts: Facts, dataset: str, maker: Maker) -> Reason:
-    kind, what = text.stands(facts.around, dataset, maker)
+def _unreadable(facts: WorkFacts, dataset: str, maker: LotMaker) -> Reason:
+    kind, what = text.describe_status(facts.around, dataset, maker)
     stop = facts.around.stops.get(dataset) if maker.is_held and maker.held_from else None
     sentence = f"Input {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
     return _of_maker(f"input_{kind}", sentence, facts, dataset, maker, stop)
 
 
-def _locked_outputs(facts: Facts) -> Iterable[Reason]:
+def _locked_outputs(facts: WorkFacts) -> Iterable[Reason]:
     held = facts.state == WorkState.HELD
     for dataset in facts.row.output_ids:
         maker = facts.around.makers.get(dataset)
@@ -332,7 +332,7 @@ def _locked_outputs(facts: Facts) -> Iterable[Reason]:
         own = maker.job_id == facts.row.job_id
         if own and held and (not maker.held_from or _is_held_output(facts, _stop(facts))):
             continue
-        _, what = text.stands(facts.around, dataset, maker)
+        _, what = text.describe_status(facts.around, dataset, maker)
         if maker.status == Status.READY:
             again = "resubmit it" if own else "have it resubmitted there"
             since = say_time(maker.since)
@@ -343,7 +343,12 @@ def _locked_outputs(facts: Facts) -> Iterable[Reason]:
 
 
 def _of_maker(
-    kind: str, sentence: str, facts: Facts, dataset: str, maker: Maker, stop: Stop | None
+    kind: str,
+    sentence: str,
+    facts: WorkFacts,
+    dataset: str,
+    maker: LotMaker,
+    stop: HoldEntry | None,
 ) -> Reason:
     running = maker.status == Status.RUNNING
     return Reason(
@@ -363,11 +368,11 @@ def _of_maker(
     )
 
 
-def _release(facts: Facts, dataset: str, maker: Maker) -> str | None:
+def _release(facts: WorkFacts, dataset: str, maker: LotMaker) -> str | None:
     """The command that ends the hold of a lot; whose job is out of tries is told with that job."""
-    if not maker.is_held or (maker.is_spent and facts.around.awaited(dataset)):
+    if not maker.is_held or (maker.is_spent and facts.around.list_awaited_jobs(dataset)):
         return None
-    return facts.around.release(dataset)
+    return facts.around.find_release_command(dataset)
 
 
 def _entity(name: EntityId) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from penstock.clock import say_time
 from penstock.locks import quality
-from penstock.locks.explain.facts import Around, Maker, Writer
+from penstock.locks.explain.facts import LotContext, LotMaker, LotWriter
 from penstock.locks.lock_rules import Status
 from penstock.lots.rows import LandingRow
 
@@ -20,7 +20,7 @@ def ask_why(namespace: str, job: str, lot: str) -> str:
     return f"`{shlex.join(['penstock', 'why', f'{namespace}/{job}', lot])}` says what it waits for"
 
 
-def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
+def describe_status(around: LotContext, dataset: str, maker: LotMaker) -> tuple[str, str]:
     """How a lot stands that cannot be read: a kind, and in words."""
     since = say_time(maker.since)
     match Status(maker.status):
@@ -36,7 +36,7 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
         case Status.RESUBMIT:
             again = f"is to be made again by {maker.job} since {since}"
             return "missing", again + _who_else(around, dataset, maker)
-        case Status.HOLD if maker.is_spent and around.is_left(dataset):
+        case Status.HOLD if maker.is_spent and around.is_abandoned(dataset):
             return "held", f"is held since {since}: {_left_behind(around, dataset, maker)}"
         case Status.HOLD if maker.is_spent:
             others = _others(around, dataset, maker)
@@ -53,9 +53,9 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
             return "missing", f"is {maker.status} since {since}: announced, and not there yet"
 
 
-def who_makes(around: Around, dataset: str) -> str:
+def describe_makers(around: LotContext, dataset: str) -> str:
     """Who can make a lot of a dataset, or what else to do, in words."""
-    if able := around.able(dataset):
+    if able := around.list_makers(dataset):
         return f"{' or '.join(_jobs(able))} has to make it"
     if deleted := around.writers.get(dataset):
         jobs = " and ".join(_jobs(deleted))
@@ -64,11 +64,11 @@ def who_makes(around: Around, dataset: str) -> str:
             "them, or register the lot when it is there"
         )
     if (landing := around.landings.get(dataset)) is not None:
-        return arrives(landing)
+        return describe_arrivals(landing)
     return "no job here makes it, so register it when it is there"
 
 
-def arrives(landing: LandingRow) -> str:
+def describe_arrivals(landing: LandingRow) -> str:
     """That objects arrive for a dataset, and what was met where they do, in words."""
     said = "objects arrive for it, and it is made of them when it closes"
     if landing.error:
@@ -82,25 +82,25 @@ def arrives(landing: LandingRow) -> str:
     return said
 
 
-def _who_else(around: Around, dataset: str, maker: Maker) -> str:
+def _who_else(around: LotContext, dataset: str, maker: LotMaker) -> str:
     """Who can make a lot besides the job that has begun with it, or instead of it."""
-    if around.is_left(dataset):
-        return f"; {who_makes(around, dataset)}"
+    if around.is_abandoned(dataset):
+        return f"; {describe_makers(around, dataset)}"
     others = _others(around, dataset, maker)
     return f"; {others} can make it as well" if others else ""
 
 
-def _others(around: Around, dataset: str, maker: Maker) -> str:
-    able = [writer for writer in around.able(dataset) if writer.job_id != maker.job_id]
+def _others(around: LotContext, dataset: str, maker: LotMaker) -> str:
+    able = [writer for writer in around.list_makers(dataset) if writer.job_id != maker.job_id]
     return " or ".join(_jobs(able))
 
 
-def _jobs(writers: Sequence[Writer]) -> list[str]:
+def _jobs(writers: Sequence[LotWriter]) -> list[str]:
     """Which they are; those that are not to be told are one."""
     return list(dict.fromkeys(writer.job for writer in writers))
 
 
-def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
+def _left_behind(around: LotContext, dataset: str, maker: LotMaker) -> str:
     deleted = maker.job_id in [writer.job_id for writer in around.writers.get(dataset, ())]
     what = "was deleted" if deleted else "does not make such lots any more"
     return (
@@ -109,9 +109,9 @@ def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
     )
 
 
-def _made_anew(around: Around, dataset: str, maker: Maker) -> str:
+def _made_anew(around: LotContext, dataset: str, maker: LotMaker) -> str:
     if maker.name is None:
         return "register it when it is there again"
-    if around.is_left(dataset):
-        return who_makes(around, dataset)
+    if around.is_abandoned(dataset):
+        return describe_makers(around, dataset)
     return f"resubmit it for {maker.job} to have it again"

@@ -13,18 +13,26 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks.explain import reasons
-from penstock.locks.explain.causes import DEPTH_MAX, Chains, Node
-from penstock.locks.explain.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
+from penstock.locks.explain.causes import DEPTH_MAX, CauseGraph, CauseNode
+from penstock.locks.explain.facts import (
+    HoldEntry,
+    LotContext,
+    LotMaker,
+    LotReader,
+    LotWriter,
+    WholeHold,
+    WorkFacts,
+)
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import get_lot_job
-from penstock.locks.queries.hold_reasons import QUALITY
-from penstock.locks.rows import ClockRow, KeeperRow, LotJobRow, ReasonsRow, WorkRow
+from penstock.locks.rows import ClockRow, GateOwnerRow, LotJobRow, ReasonsRow, WorkRow
 from penstock.locks.shapes import Why
 from penstock.lots.ids import CLOCK, check_lot
 from penstock.lots.rows import LandingRow
 from penstock.states import WorkState
 
 
-def why(
+def explain_work(
     tx: Transaction, namespace: str, job: str, lot: str, now: Micros, *, only: str | None = None
 ) -> Why:
     """What stops a job from working on a lot.
@@ -35,7 +43,7 @@ def why(
     check_lot(lot)
     get_lot_job(tx, namespace, job)
     root = ids.job_id(namespace, job)
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, CauseNode] = {}
     level, seen = [root], {root}
     for _ in range(DEPTH_MAX):
         if not level:
@@ -45,15 +53,15 @@ def why(
             if only is not None and facts.job.namespace != only:
                 continue
             causes = facts.waits_for
-            nodes[facts.row.job_id] = Node(facts, reasons.of(facts, now), causes)
+            nodes[facts.row.job_id] = CauseNode(facts, reasons.find_reasons(facts, now), causes)
             fresh = [cause for cause in causes if cause not in seen]
             seen.update(fresh)
             following += fresh
         level = following
-    return Chains(nodes, level).told()
+    return CauseGraph(nodes, level).build()
 
 
-def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[Facts]:
+def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[WorkFacts]:
     """All that is known of a lot around these jobs."""
     jobs, work, turns = tx.fetch_many(
         [
@@ -76,28 +84,28 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
     )
     called = {found: EntityId(space, name) for found, space, name in names}
     working = {row[0]: WorkRow(*row) for row in work}
-    made = {row[0]: Maker(*row[1:]).seen_from(only) for row in makers}
+    made = {row[0]: LotMaker(*row[1:]).redact(only) for row in makers}
     by_dataset = _writers(writers, only)
     held_for = _held_for(tx, lot, made, called)
-    around = Around(
+    around = LotContext(
         lot=lot,
         names=called,
         makers=made,
         writers=by_dataset,
-        gates={row[0]: Gate(*row[1:]) for row in gates},
+        gates={row[0]: WholeHold(*row[1:]) for row in gates},
         stops=_stops(tx, lot, working, made),
         clocks=_clocks(tx, called),
         landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in made]),
         held_for=held_for,
     )
-    reading: dict[str, dict[str, Reader]] = defaultdict(dict)
+    reading: dict[str, dict[str, LotReader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
-        reading[job_id][dataset] = Reader(status, version)
-    keepers: dict[str, list[KeeperRow]] = defaultdict(list)
+        reading[job_id][dataset] = LotReader(status, version)
+    keepers: dict[str, list[GateOwnerRow]] = defaultdict(list)
     for job_id, *keeper in turns:
-        keepers[job_id].append(KeeperRow(*keeper))
+        keepers[job_id].append(GateOwnerRow(*keeper))
     known = {
-        row.job_id: Facts(
+        row.job_id: WorkFacts(
             job,
             row,
             working.get(row.job_id),
@@ -110,11 +118,11 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
     return [known[job_id] for job_id in job_ids if job_id in known]
 
 
-def _writers(rows: Iterable[Row], only: str | None) -> dict[str, list[Writer]]:
-    found: dict[str, list[Writer]] = defaultdict(list)
+def _writers(rows: Iterable[Row], only: str | None) -> dict[str, list[LotWriter]]:
+    found: dict[str, list[LotWriter]] = defaultdict(list)
     for dataset, job_id, namespace, name, hidden in rows:
-        writer = Writer(job_id, namespace, name, bool(hidden))
-        found[dataset].append(writer.seen_from(only))
+        writer = LotWriter(job_id, namespace, name, bool(hidden))
+        found[dataset].append(writer.redact(only))
     return found
 
 
@@ -132,7 +140,7 @@ def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]
 
 
 def _held_for(
-    tx: Transaction, lot: str, makers: Mapping[str, Maker], names: dict[str, EntityId]
+    tx: Transaction, lot: str, makers: Mapping[str, LotMaker], names: dict[str, EntityId]
 ) -> dict[str, Sequence[str]]:
     """Why the lot is held, by dataset; asked only where it is. Their names are added to `names`."""
     held = [dataset for dataset, maker in makers.items() if maker.is_held and maker.held_from]
@@ -147,12 +155,12 @@ def _held_for(
 
 
 def _stops(
-    tx: Transaction, lot: str, work: Mapping[str, WorkRow], makers: Mapping[str, Maker]
-) -> dict[str, Stop]:
+    tx: Transaction, lot: str, work: Mapping[str, WorkRow], makers: Mapping[str, LotMaker]
+) -> dict[str, HoldEntry]:
     """Who held the lot last, by job or dataset; asked only where something is held."""
     jobs = [job for job, row in work.items() if row.state == WorkState.HELD]
     datasets = [dataset for dataset, maker in makers.items() if maker.is_held]
     if not jobs and not datasets:
         return {}
     rows = tx.fetch("read_holds_of_lot", lot=lot, jobs=jobs, datasets=datasets)
-    return {job or dataset: Stop(*stop) for job, dataset, *stop in rows}
+    return {job or dataset: HoldEntry(*stop) for job, dataset, *stop in rows}

@@ -10,16 +10,16 @@ from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.errors import NotFound
 from penstock.locks.explain.causes import DEPTH_MAX
-from penstock.locks.explain.text import arrives
-from penstock.locks.explain.why import why
-from penstock.locks.gaps.counts import Condition, GapKind, tallies
-from penstock.locks.gaps.runs import Run, find_runs, joined
-from penstock.locks.gaps.spans import Span, common, merged, touching, without
+from penstock.locks.explain.text import describe_arrivals
+from penstock.locks.explain.why import explain_work
+from penstock.locks.gaps.counts import Condition, GapKind, count_conditions
+from penstock.locks.gaps.runs import LotRange, find_ranges, join_ranges
+from penstock.locks.gaps.spans import Span, intersect, merge_spans, select_touching, subtract
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import get_wiring
-from penstock.locks.queries.hold_reasons import QUALITY
-from penstock.locks.queries.visibility import sees
-from penstock.locks.rows import OUTSIDE, LotJobRow, ReasonsRow
+from penstock.locks.queries.visibility import may_see
+from penstock.locks.rows import EXTERNAL_JOB, LotJobRow, ReasonsRow
 from penstock.locks.shapes import Reason, Why
 from penstock.lots.ids import CLOCK, clock_interval
 from penstock.lots.rows import LandingRow
@@ -82,7 +82,7 @@ class Causes:
         by_hand = self._held_by_hand(lot, row) if row is not None else None
         if by_hand is not None or found is None:
             sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
-            job = asked if said_all and sees(self._only, asked) else None
+            job = asked if said_all and may_see(self._only, asked) else None
             root = Root(self._dataset.namespace, self._dataset.name, lot, job, sentence)
             return Cause(sentence, found, [root])
         there = row is not None and row[2] == Status.READY
@@ -111,7 +111,7 @@ class Causes:
         if self._only is not None and job.namespace != self._only:
             return None
         try:
-            return why(self._tx, job.namespace, job.name, lot, self._now, only=self._only)
+            return explain_work(self._tx, job.namespace, job.name, lot, self._now, only=self._only)
         except NotFound:  # it was deleted since
             return None
 
@@ -122,7 +122,7 @@ class Causes:
         if self._makers:
             return f"The job that makes {where} is in a namespace that is not shown."
         if (landing := self._landing()) is not None:
-            return f"There is no lot {lot} of {where}: {arrives(landing)}."
+            return f"There is no lot {lot} of {where}: {describe_arrivals(landing)}."
         return f"No job here makes {where}: register lot {lot} when it is there."
 
     def _landing(self) -> LandingRow | None:
@@ -229,7 +229,7 @@ class Upstream:
         self._seen: dict[str, list[Span]] = defaultdict(list)
         self._unseen: list[Span] = []
 
-    def split(self, dataset_id: str, gaps: Sequence[Run]) -> list[Run]:
+    def split(self, dataset_id: str, gaps: Sequence[LotRange]) -> list[LotRange]:
         """The gaps of a dataset, cut where what they wait for stands otherwise."""
         starts = [gap.span.start for gap in gaps]
         awaited: _Spans = {dataset_id: [gap.span for gap in gaps if _leads_on(gap.condition)]}
@@ -240,12 +240,14 @@ class Upstream:
             if not awaited:
                 break
             awaited = self._look(awaited, horizon)
-        self._unseen = merged([*self._unseen, *(s for spans in awaited.values() for s in spans)])
-        return [Run(span, gap.condition) for gap in gaps for span in self._pieces(gap.span)]
+        self._unseen = merge_spans(
+            [*self._unseen, *(s for spans in awaited.values() for s in spans)]
+        )
+        return [LotRange(span, gap.condition) for gap in gaps for span in self._pieces(gap.span)]
 
     def is_alike(self, span: Span) -> bool:
         """Whether all that the lots of a span wait for was looked at, or there is but one lot."""
-        return span.count == 1 or not any(common([span], self._unseen))
+        return span.count == 1 or not any(intersect([span], self._unseen))
 
     def _horizon(self, starts: Sequence[Micros]) -> Micros:
         """Where there are enough ranges; what is after it is not told."""
@@ -312,23 +314,25 @@ class Upstream:
 
     def _runs(
         self, dataset: str, writers: Sequence[str], spans: Sequence[Span], horizon: Micros
-    ) -> list[Run]:
+    ) -> list[LotRange]:
         """How a dataset stands in spans that were not looked at yet; cuts are where it changes."""
-        new = without(merged(spans), self._seen[dataset])
-        self._seen[dataset] = merged([*self._seen[dataset], *new])
-        stretches = self._affordable(touching(self._stretches, new), new)
-        counts = tallies(self._tx, dataset, writers, stretches)
-        met: list[Run] = []
-        for run in joined(find_runs(self._tx, dataset, writers, stretches, counts), _as_read):
+        new = subtract(merge_spans(spans), self._seen[dataset])
+        self._seen[dataset] = merge_spans([*self._seen[dataset], *new])
+        stretches = self._affordable(select_touching(self._stretches, new), new)
+        counts = count_conditions(self._tx, dataset, writers, stretches)
+        met: list[LotRange] = []
+        for run in join_ranges(
+            find_ranges(self._tx, dataset, writers, stretches, counts), _as_read
+        ):
             if run.span.start >= horizon or len(met) > self._most:
                 break
             met.append(run)
         begin = {span.start for span in new}
         found = []
-        for at, piece in common(new, [run.span for run in met]):
+        for at, piece in intersect(new, [run.span for run in met]):
             if piece.start not in begin:
                 self._cut(piece.start)
-            found.append(Run(piece, met[at].condition))
+            found.append(LotRange(piece, met[at].condition))
         return found
 
     def _affordable(self, stretches: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
@@ -339,15 +343,15 @@ class Upstream:
             if self._looks <= LOOKS_MAX:
                 found.append(stretch)
         left = stretches[len(found) :]
-        self._unseen += [piece for _, piece in common(spans, left)]
+        self._unseen += [piece for _, piece in intersect(spans, left)]
         return found
 
 
 def _leads_on(condition: Condition | None) -> bool:
     """Whether the cause of it can be further up."""
-    if condition is None or condition.is_readable or condition.is_held_by_hand:
+    if condition is None or condition.is_readable or condition.is_held_lot:
         return False
-    return condition.kind not in _ENDS_HERE and condition.maker != OUTSIDE
+    return condition.kind not in _ENDS_HERE and condition.maker != EXTERNAL_JOB
 
 
 def _as_read(condition: Condition | None) -> Condition | None:

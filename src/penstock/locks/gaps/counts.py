@@ -39,7 +39,7 @@ class Condition(Struct, frozen=True):
     kind: GapKind
     status: Status | None = None  # of the OUTPUT row, if there is one
     maker: str = ""  # the job whose row it is, or OUTSIDE
-    is_held_by_hand: bool = False
+    is_held_lot: bool = False
 
     @property
     def is_readable(self) -> bool:
@@ -62,7 +62,7 @@ def _condition(status: Status, became: str, maker: str, by_hand: int) -> Conditi
     return Condition(kind, status, maker, bool(by_hand))
 
 
-def tallies(
+def count_conditions(
     tx: Transaction, dataset_id: str, writers: Sequence[str], stretches: Sequence[Span]
 ) -> list[Tally]:
     """How many lots of each stretch are of which kind.
@@ -109,7 +109,7 @@ def _lacking(counts: Mapping[str, Tally], sizes: Mapping[str, int]) -> list[str]
     return [key for key, size in sizes.items() if counts[key].total() < size]
 
 
-def conditions_of_lots(
+def read_conditions(
     tx: Transaction, dataset_id: str, writers: Sequence[str], counted: Mapping[Span, Tally]
 ) -> dict[str, Condition | None]:
     """How each known lot of some stretches stands; lots that are not here are missing."""

@@ -12,8 +12,8 @@ from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.gaps.causes import Cause, Causes, Upstream
-from penstock.locks.gaps.counts import Condition, GapKind, Tally, tallies
-from penstock.locks.gaps.runs import Run, find_runs, joined
+from penstock.locks.gaps.counts import Condition, GapKind, Tally, count_conditions
+from penstock.locks.gaps.runs import LotRange, find_ranges, join_ranges
 from penstock.locks.gaps.spans import Bound, Span, find_span
 from penstock.locks.queries.claims import find_dataset
 from penstock.lots.ids import Interval
@@ -60,7 +60,7 @@ class Gaps(Shape, frozen=True):
         return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count
 
 
-def gaps(
+def load_gaps(
     tx: Transaction,
     namespace: str,
     dataset: str,
@@ -83,7 +83,7 @@ def gaps(
     writers = tx.fetch("read_writers_of_datasets", ids=[dataset_id])
     jobs = [job_id for _, job_id, *_ in writers]
     stretches = span.stretches()
-    counts = tallies(tx, dataset_id, jobs, stretches)
+    counts = count_conditions(tx, dataset_id, jobs, stretches)
     totals: Counter[GapKind | None] = Counter()
     for tally in counts:
         for condition, count in tally.items():
@@ -112,13 +112,13 @@ def gaps(
     )
 
 
-def _gap(run: Run, cause: Cause | None = None, *, is_alike: bool = True) -> Gap:
+def _gap(run: LotRange, cause: Cause | None = None, *, is_alike: bool = True) -> Gap:
     span, condition = run.span, run.condition
     assert condition is not None
     return Gap(span.first, span.last, span.count, condition.kind, cause, is_alike)
 
 
-def _with_causes(runs: Sequence[Run], causes: Causes, upstream: Upstream) -> list[Gap]:
+def _with_causes(runs: Sequence[LotRange], causes: Causes, upstream: Upstream) -> list[Gap]:
     found = causes.of_all({gap.first: gap.kind for gap in map(_gap, runs)})
     return [_gap(run, found[run.span.first], is_alike=upstream.is_alike(run.span)) for run in runs]
 
@@ -130,9 +130,9 @@ def _ranges(
     stretches: Sequence[Span],
     counts: Sequence[Tally],
     alike: Callable[[Condition | None], object],
-) -> list[Run]:
+) -> list[LotRange]:
     """The ranges that are not simply there, one more than are told at most."""
-    runs = joined(find_runs(tx, dataset_id, jobs, stretches, counts), alike)
+    runs = join_ranges(find_ranges(tx, dataset_id, jobs, stretches, counts), alike)
     return list(islice((run for run in runs if run.condition is not None), RANGES_MAX + 1))
 
 

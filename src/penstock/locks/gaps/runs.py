@@ -6,26 +6,26 @@ from itertools import groupby
 from msgspec import Struct
 
 from penstock.db import Transaction
-from penstock.locks.gaps.counts import MISSING, Condition, Tally, conditions_of_lots
+from penstock.locks.gaps.counts import MISSING, Condition, Tally, read_conditions
 from penstock.locks.gaps.spans import Span
 
 _AT_ONCE = 64  # stretches that are read lot by lot together
 
 
-class Run(Struct, frozen=True):
+class LotRange(Struct, frozen=True):
     """Lots in a row that stand alike; None is simply there."""
 
     span: Span
     condition: Condition | None
 
 
-def find_runs(
+def find_ranges(
     tx: Transaction,
     dataset_id: str,
     writers: Sequence[str],
     stretches: Sequence[Span],
     counts: Sequence[Tally],
-) -> Iterator[Run]:
+) -> Iterator[LotRange]:
     """The lots of all stretches in their order; read lot by lot where a stretch is mixed."""
     pairs = list(zip(stretches, counts, strict=True))
     mixed = [(stretch, tally) for stretch, tally in pairs if len(tally) > 1]
@@ -33,26 +33,28 @@ def find_runs(
     seen = 0
     for stretch, tally in pairs:
         if len(tally) == 1:
-            yield Run(stretch, next(iter(tally)))
+            yield LotRange(stretch, next(iter(tally)))
             continue
         if seen % _AT_ONCE == 0:
             some = dict(mixed[seen : seen + _AT_ONCE])
-            known = conditions_of_lots(tx, dataset_id, writers, some)
+            known = read_conditions(tx, dataset_id, writers, some)
         seen += 1
         at, length = stretch.start, stretch.interval.length
         for condition, group in groupby(known.get(lot, MISSING) for lot in stretch.lots()):
             end = at + sum(1 for _ in group) * length
-            yield Run(Span(stretch.interval, at, end), condition)
+            yield LotRange(Span(stretch.interval, at, end), condition)
             at = end
 
 
-def joined(runs: Iterable[Run], alike: Callable[[Condition | None], object]) -> Iterator[Run]:
+def join_ranges(
+    runs: Iterable[LotRange], alike: Callable[[Condition | None], object]
+) -> Iterator[LotRange]:
     """Runs that follow each other and are alike, as one, which stands as its first does."""
-    last: Run | None = None
+    last: LotRange | None = None
     for run in runs:
         follows = last is not None and last.span.end == run.span.start
         if last is not None and follows and alike(last.condition) == alike(run.condition):
-            last = Run(Span(run.span.interval, last.span.start, run.span.end), last.condition)
+            last = LotRange(Span(run.span.interval, last.span.start, run.span.end), last.condition)
             continue
         if last is not None:
             yield last

@@ -102,7 +102,7 @@ def _endings(interval: Interval) -> tuple[str, ...]:
     return tuple(lot[8:] for lot in interval.lots(0, DAY))
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Spans in their order, those that overlap or follow each other as one."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start):
@@ -114,7 +114,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def common(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[int, Span]]:
+def intersect(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[int, Span]]:
     """What spans have in common with others, and with which; both in order, and each apart."""
     for span in spans:
         first = bisect_right(others, span.start, key=lambda other: other.end)
@@ -126,12 +126,12 @@ def common(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[int,
             yield which, Span(span.interval, start, end)
 
 
-def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+def subtract(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """What of spans is in none of others; both in order, and each apart."""
     found = []
     for span in spans:
         start = span.start
-        for _, piece in common([span], others):
+        for _, piece in intersect([span], others):
             if piece.start > start:
                 found.append(Span(span.interval, start, piece.start))
             start = piece.end
@@ -140,9 +140,9 @@ def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     return found
 
 
-def touching(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+def select_touching(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """The spans that have anything in common with others; both in order, and each apart."""
-    return [spans[which] for which in sorted({which for which, _ in common(others, spans)})]
+    return [spans[which] for which in sorted({which for which, _ in intersect(others, spans)})]
 
 
 def find_span(

@@ -14,7 +14,8 @@ CREATE TABLE lot_jobs (
     stated           BIGINT NOT NULL CHECK (stated IN (0, 1)),
     stale            TEXT NOT NULL CHECK (stale IN ('rerun', 'hold', 'ignore')),
     created_at       BIGINT NOT NULL,
-    updated_at       BIGINT NOT NULL
+    updated_at       BIGINT NOT NULL,
+    managed_by       TEXT                -- the engine that claims its lots; no other worker may
 );
 
 -- The same wiring by dataset: which jobs get work when a lot of the dataset turns READY.

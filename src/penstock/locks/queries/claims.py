@@ -18,7 +18,7 @@ from penstock.clock import SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
-from penstock.locks.explain.facts import Gate
+from penstock.locks.explain.facts import WholeHold
 from penstock.locks.lock_rules import Status, locks_of
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.shapes import (
@@ -79,7 +79,7 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
         [("read_dataset_names", {"ids": wanted}), ("read_held_gates", {"ids": [row.job_id]})]
     )
     called = {found: EntityId(space, name) for found, space, name in names}
-    hold = next((Gate(*row[1:]) for row in held), None)
+    hold = next((WholeHold(*row[1:]) for row in held), None)
     return Wiring(
         namespace=namespace,
         job=job,
@@ -127,7 +127,7 @@ def get_held_dataset(tx: Transaction, namespace: str, dataset: str) -> HeldDatas
     )
 
 
-def held_whole(gate: Gate) -> HeldWhole:
+def show_hold(gate: WholeHold) -> HeldWhole:
     """A hold of a whole dataset or job, as it is shown."""
     since, source = format_time(gate.since), gate.source
     return HeldWhole(
@@ -135,17 +135,17 @@ def held_whole(gate: Gate) -> HeldWhole:
     )
 
 
-def list_stops_of_job(tx: Transaction, job: LotJobRow) -> list[Gate]:
+def list_stops_of_job(tx: Transaction, job: LotJobRow) -> list[WholeHold]:
     """The holds that stop a whole job: its own, and those of its datasets."""
     ids_of = [job.job_id, *job.input_ids, *job.output_ids]
-    return [Gate(*row[1:]) for row in tx.fetch("read_held_gates", ids=ids_of)]
+    return [WholeHold(*row[1:]) for row in tx.fetch("read_held_gates", ids=ids_of)]
 
 
-def list_stops_of_dataset(tx: Transaction, dataset_id: str, only: str | None) -> list[Gate]:
+def list_stops_of_dataset(tx: Transaction, dataset_id: str, only: str | None) -> list[WholeHold]:
     """The holds of the jobs that read or write a dataset; with `only`, of those in a namespace."""
     jobs = [job_id for (job_id,) in tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)]
     rows = tx.fetch("read_held_gates", ids=jobs) if jobs else ()
-    gates = [Gate(*row[1:]) for row in rows]
+    gates = [WholeHold(*row[1:]) for row in rows]
     return [gate for gate in gates if only is None or gate.namespace == only]
 
 
@@ -153,7 +153,7 @@ def get_released_job(tx: Transaction, namespace: str, job: str) -> ReleasedJob:
     """A job whose hold has ended, and what still stops it."""
     stops = list_stops_of_job(tx, get_lot_job(tx, namespace, job))
     wiring = get_wiring(tx, namespace, job)
-    return ReleasedJob(*astuple(wiring), stopped_by=[held_whole(gate) for gate in stops])
+    return ReleasedJob(*astuple(wiring), stopped_by=[show_hold(gate) for gate in stops])
 
 
 def get_released_dataset(
@@ -162,7 +162,7 @@ def get_released_dataset(
     """A dataset whose hold has ended, and what still stops the jobs around it."""
     stops = list_stops_of_dataset(tx, find_dataset(tx, namespace, dataset), only)
     shown = get_held_dataset(tx, namespace, dataset)
-    return ReleasedDataset(*astuple(shown), stopped_by=[held_whole(gate) for gate in stops])
+    return ReleasedDataset(*astuple(shown), stopped_by=[show_hold(gate) for gate in stops])
 
 
 def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:

@@ -9,9 +9,9 @@ from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks.explain import advice
-from penstock.locks.explain.facts import Maker, Stop
+from penstock.locks.explain.facts import HoldEntry, LotMaker
+from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import TOTAL_MAX, find_dataset
-from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import ReasonsRow
 from penstock.lots.ids import check_lot
 
@@ -76,13 +76,15 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
     dataset_id = find_dataset(tx, namespace, dataset)
     which = {"ids": [dataset_id], "lot": check_lot(lot)}
     makers = tx.fetch("read_makers_of_lot", **which)
-    maker = Maker(*makers[0][1:]) if makers else None
+    maker = LotMaker(*makers[0][1:]) if makers else None
     if maker is None or not maker.is_held:
         return NOT_HELD
     held_by = {"lot": lot, "jobs": [maker.job_id], "datasets": [dataset_id]}
     rows, stops = tx.fetch_many([("read_reasons_of_lot", which), ("read_holds_of_lot", held_by)])
     own = [
-        Stop(*stop) for job, dataset_of, *stop in stops if (dataset_of is None) == maker.is_spent
+        HoldEntry(*stop)
+        for job, dataset_of, *stop in stops
+        if (dataset_of is None) == maker.is_spent
     ]
     hold = LotHold(
         kind=HoldKind.PERSON,
@@ -106,7 +108,7 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
     return hold
 
 
-def _out_of_attempts(hold: LotHold, maker: Maker, lot: str) -> LotHold:
+def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
     """The job may be deleted by now; then only the lot itself can be released."""
     if maker.namespace is None or maker.name is None:
         return hold

@@ -25,7 +25,7 @@ from penstock.locks.queries.claims import (
     get_lot_job,
     lock_names,
 )
-from penstock.locks.rows import NOWHERE, CheckRow, LotJobRow, WorkRow
+from penstock.locks.rows import HOLD_SENTINEL, CheckRow, LotJobRow, WorkRow
 from penstock.locks.shapes import (
     CheckOfLot,
     CheckResult,
@@ -120,14 +120,14 @@ def list_stale(
     )
 
 
-def lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
+def list_lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
     """What checks said about a lot."""
     dataset_id = find_dataset(tx, namespace, dataset)
     rows = tx.rows(CheckRow, "read_lot_checks", dataset_id=dataset_id, lot=check_lot(lot))
     return LotChecks([CheckResult(*_said(row)) for row in rows])
 
 
-def dataset_checks(
+def list_dataset_checks(
     tx: Transaction, namespace: str, dataset: str, limit: int, offset: int, *, failed: bool
 ) -> DatasetChecks:
     """What checks said about the lots of a dataset, or only what failed."""
@@ -192,7 +192,7 @@ def show_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
 
 def _consumers(tx: Transaction, dataset_id: str, lots: Sequence[str]) -> dict[str, list[Consumer]]:
     found: dict[str, list[Consumer]] = defaultdict(list)
-    which = {"dataset_id": dataset_id, "nowhere": NOWHERE, "lots": list(lots)}
+    which = {"dataset_id": dataset_id, "nowhere": HOLD_SENTINEL, "lots": list(lots)}
     rows = tx.fetch("read_consumers", **which) if lots else ()
     for lot, namespace, job, status, version, since in rows:
         found[lot].append(Consumer(namespace, job, Status(status), version, format_time(since)))

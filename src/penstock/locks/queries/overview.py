@@ -10,9 +10,9 @@ from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import HOUR, SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
-from penstock.locks.explain.facts import Gate
-from penstock.locks.queries.claims import held_whole
-from penstock.locks.rows import NOWHERE
+from penstock.locks.explain.facts import WholeHold
+from penstock.locks.queries.claims import show_hold
+from penstock.locks.rows import HOLD_SENTINEL
 from penstock.locks.shapes import HeldWhole
 from penstock.lots.ids import Interval, IntervalLot, parse_interval
 from penstock.states import RunState, WorkState
@@ -33,7 +33,7 @@ class LateDataset(Shape, frozen=True):
     since: str
 
 
-def late(rows: list[Row], now: Micros) -> list[LateDataset]:
+def find_late_datasets(rows: list[Row], now: Micros) -> list[LateDataset]:
     """The datasets that are late, the last to become so first."""
     found = [one for row in rows if (one := _late(row, now)) is not None]
     return sorted(found, key=lambda one: one.since, reverse=True)
@@ -124,7 +124,7 @@ class SystemOverview(Shape, frozen=True):
     at_least: bool
 
 
-def standing(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverview:
+def get_overview(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverview:
     """How everything stands, or what is of one namespace."""
     own = {"namespace": namespace}
     of_jobs = {**own, "looked_at": JOBS_LOOKED_AT}
@@ -143,8 +143,8 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverv
         jobs={RunState(state): count for state, count in states if state and count},
         work=sorted(jobs, key=lambda job: (-job.open, job.namespace, job.job)),
         stuck=_list_stuck(tx, stuck),
-        holds=[held_whole(Gate(*row[1:])) for row in holds],
-        late=late(newest, now)[:SHOWN_MAX],
+        holds=[show_hold(WholeHold(*row[1:])) for row in holds],
+        late=find_late_datasets(newest, now)[:SHOWN_MAX],
         hours=_hours(tx, namespace, now),
         at_least=looked_at >= JOBS_LOOKED_AT
         or len(jobs) == JOBS_MAX
@@ -167,7 +167,7 @@ def _list_stuck(tx: Transaction, rows: Sequence[Row]) -> list[StuckLot]:
         if state == WorkState.HELD and not _decode_ids(inputs)
         for dataset in _decode_ids(outputs)
     ]
-    found = tx.fetch("held_outputs", keys=keys, nowhere=NOWHERE) if keys else ()
+    found = tx.fetch("held_outputs", keys=keys, nowhere=HOLD_SENTINEL) if keys else ()
     held = {(job_id, lot): EntityId(space, name) for job_id, lot, space, name in found}
     return [_stuck(row, held) for row in rows]
 
@@ -228,7 +228,7 @@ class Backlog(Struct, frozen=True):
     running_seconds: float
 
 
-def backlog(tx: Transaction, now: Micros) -> Backlog:
+def get_backlog(tx: Transaction, now: Micros) -> Backlog:
     """What jobs have to do."""
     most = {"looked_at": JOBS_LOOKED_AT, "most": COUNTED_MAX, "jobs": JOBS_MAX, "namespace": None}
     jobs, [[ready, running]] = tx.fetch_many(

@@ -1,31 +1,33 @@
-"""Whether a dataset or a job goes lot by lot at all, for whoever does not know before asking."""
+"""Whether a dataset or a job is processed lot by lot."""
 
 from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.gaps.spans import find_span
-from penstock.locks.queries.claims import find_dataset, get_held_dataset, get_wiring
+from penstock.locks.queries.claims import find_dataset, get_held_dataset, get_lot_job, get_wiring
 from penstock.locks.shapes import Held, Wiring
 from penstock.lots.ids import Interval
 
 
-class LotwiseDataset(Shape, frozen=True):
-    """Whether a dataset is held, and by which interval its gaps can be named, if by any."""
+class DatasetPartitioning(Shape, frozen=True):
+    """The hold of a dataset and the interval that names its gaps; null if it has none."""
 
     held: Held | None
     interval: Interval | None
 
 
-class LotwiseJob(Shape, frozen=True):
-    """How a job's lots are worked on; None if it does not work lot by lot."""
+class JobPartitioning(Shape, frozen=True):
+    """The wiring of a job; null if the job does not work lot by lot."""
 
     wiring: Wiring | None
     is_arc: bool
 
 
-def lotwise_dataset(tx: Transaction, namespace: str, dataset: str, now: Micros) -> LotwiseDataset:
-    """How the lots of a dataset can be looked at."""
+def get_dataset_partitioning(
+    tx: Transaction, namespace: str, dataset: str, now: Micros
+) -> DatasetPartitioning:
+    """Read how the lots of a dataset can be listed."""
     dataset_id = find_dataset(tx, namespace, dataset)
     interval: Interval | None
     try:
@@ -33,12 +35,13 @@ def lotwise_dataset(tx: Transaction, namespace: str, dataset: str, now: Micros) 
         interval = find_span(tx, dataset_id, name, None, None, now).interval
     except Invalid:
         interval = None
-    return LotwiseDataset(get_held_dataset(tx, namespace, dataset).held, interval)
+    return DatasetPartitioning(get_held_dataset(tx, namespace, dataset).held, interval)
 
 
-def lotwise_job(tx: Transaction, namespace: str, job: str, *, is_arc: bool) -> LotwiseJob:
-    """How a job's lots are worked on, if they are."""
+def get_job_partitioning(tx: Transaction, namespace: str, job: str) -> JobPartitioning:
+    """Read how a job processes lots."""
     try:
-        return LotwiseJob(get_wiring(tx, namespace, job), is_arc)
+        row = get_lot_job(tx, namespace, job)
     except NotFound:
-        return LotwiseJob(None, is_arc)
+        return JobPartitioning(None, is_arc=False)
+    return JobPartitioning(get_wiring(tx, namespace, job), is_arc=row.managed_by is not None)

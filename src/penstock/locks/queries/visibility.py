@@ -13,22 +13,22 @@ from penstock.locks.shapes import Lot, Transition
 from penstock.lots.outbox import LotEvent
 
 
-def sees(only: str | None, job: EntityId | None) -> bool:
+def may_see(only: str | None, job: EntityId | None) -> bool:
     """Whether a job may be named to whoever is shown one namespace; None is shown all."""
     return only is None or job is None or job.namespace == only
 
 
-def lot(found: Lot, only: str | None) -> Lot:
+def redact_lot(found: Lot, only: str | None) -> Lot:
     """A lot, without the jobs elsewhere that made it or read it."""
     if only is None:
         return found
     readers = [each for each in found.consumers if each.namespace == only]
-    if sees(only, found.job):
+    if may_see(only, found.job):
         return replace(found, consumers=readers)
     return replace(found, job=None, run=None, consumers=readers)
 
 
-def log(found: Sequence[Transition], only: str | None) -> Sequence[Transition]:
+def redact_log(found: Sequence[Transition], only: str | None) -> Sequence[Transition]:
     """Entries of a log; of what a job elsewhere did there is only that it was done."""
     return [_transition(each, only) for each in found]
 
@@ -39,18 +39,18 @@ def _transition(found: Transition, only: str | None) -> Transition:
     return replace(found, namespace=None, job=None, run=None, who="", why="")
 
 
-def held(found: HeldLot, only: str | None) -> HeldLot:
+def redact_held_lot(found: HeldLot, only: str | None) -> HeldLot:
     """A lot that is held, without the job elsewhere that made it."""
-    return found if sees(only, found.job) else replace(found, job=None, run=None)
+    return found if may_see(only, found.job) else replace(found, job=None, run=None)
 
 
-def lot_hold(found: LotHold, only: str | None) -> LotHold:
+def redact_hold(found: LotHold, only: str | None) -> LotHold:
     """What holds a lot, without the job elsewhere that is out of tries with it."""
-    if sees(only, found.job):
+    if may_see(only, found.job):
         return found
     return replace(found, job=None, who=None, why=None, command=None)
 
 
-def event(found: LotEvent, only: str | None) -> LotEvent:
+def redact_event(found: LotEvent, only: str | None) -> LotEvent:
     """What happened to a lot, without the job elsewhere that did it."""
-    return found if sees(only, found.job) else replace(found, job=None, run=None)
+    return found if may_see(only, found.job) else replace(found, job=None, run=None)

@@ -85,12 +85,12 @@ def _derived(
     uow = UnitOfWork()
     uow.open(tx)
     room = uow.tables(LockTables)
-    rules.prefetch(room, job, lots)
+    rules.prefetch_rows(room, job, lots)
     for lot in lots:
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state != WorkState.RUNNING:
-            state = rules.standing(room, job, lot, later=row.not_before > now)
-            yield row, state, rules.is_unmade(room, job, lot)
+            state = rules.derive_state(room, job, lot, is_backing_off=row.not_before > now)
+            yield row, state, rules.lacks_output(room, job, lot)
 
 
 def _whole(unmade: int) -> str:

@@ -11,7 +11,7 @@ from penstock.arcs.backfills.rows import BackfillRow
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
-from penstock.locks.rows import TurnRow
+from penstock.locks.rows import GatedWorkRow
 from penstock.provenance.checks.invariant import (
     FOUND_MAX,
     NO_ID,
@@ -99,7 +99,9 @@ def turns_agree(grounds: Grounds) -> Iterator[str]:
         for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
             yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
         last = (NO_ID, "")
-        while page := tx.rows(TurnRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE):
+        while page := tx.rows(
+            GatedWorkRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE
+        ):
             last = (page[-1].job_id, page[-1].lot)
             keys = [row.job_id + row.lot for row in page]
             steps = {*tx.fetch("unbegun_steps_of_work", keys=keys)}
@@ -107,11 +109,11 @@ def turns_agree(grounds: Grounds) -> Iterator[str]:
                 yield from _turn(row, steps)
 
 
-def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
+def _turn(row: GatedWorkRow, steps: Set[Row]) -> Iterator[str]:
     shown = f"lot {row.lot} of job {row.job_id} waits"
-    if not row.keeper_ids:
+    if not row.owner_ids:
         yield f"{shown} for nobody"
-    for keeper in row.keeper_ids:
+    for keeper in row.owner_ids:
         if (keeper, row.job_id, row.lot) not in steps:
             yield f"{shown} for replay {keeper}, which has no such step to begin"
 

@@ -7,20 +7,21 @@ from msgspec import Meta
 
 from penstock import ids
 from penstock.access.keys import Key, Role
-from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
 from penstock.catalog.text_schemas import LOT_SCHEMA, Text
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, PenstockError
 from penstock.locks.commands import (
-    Claimed,
+    ClaimedLot,
     ClaimLots,
-    Ended,
+    ClaimRef,
+    ClaimResult,
+    CompleteAndClaim,
+    CompleteClaims,
     FailClaims,
-    HeartbeatClaim,
-    Ref,
     ReleaseClaim,
+    RenewClaim,
     WireJob,
 )
 from penstock.locks.commands.claims import CLAIMS_AT_ONCE_MAX
@@ -177,15 +178,15 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    taken = await call.submit(ExternalClaim(claim, refs))
+    taken = await call.submit(CompleteAndClaim(claim, refs))
     activity_log.ended(call, taken.ended, began)
     activity_log.claimed(call, taken.claimed, began)
-    why = None if taken.claimed else await call.read(no_work.why_nothing, namespace, job)
+    why = None if taken.claimed else await call.read(no_work.explain_no_work, namespace, job)
     claims = [_claim(found) for found in taken.claimed]
     return Claims(claims, why, _ended(body.complete, taken.ended))
 
 
-def _claim(found: Claimed) -> Claim:
+def _claim(found: ClaimedLot) -> Claim:
     return Claim(
         id=found.id,
         token=found.token,
@@ -205,14 +206,14 @@ def _claim(found: Claimed) -> Claim:
 async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
     """Say that the work on a claim goes on; its lease begins anew."""
     ref = await _ref(call, claim, body.token)
-    until = await call.submit(HeartbeatClaim(ref, body.lease_seconds))
+    until = await call.submit(RenewClaim(ref, body.lease_seconds))
     return Lease(ref.id, format_time(until))
 
 
 async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
     ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, CompleteByHand((ref,)))
+    (ended,) = await _end(call, CompleteClaims((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
@@ -234,7 +235,7 @@ async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
     return _stopped(ended)
 
 
-async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
+async def _end(call: Call, command: CompleteClaims | FailClaims) -> list[ClaimResult]:
     began = call.door.plane.clock()
     ended = await call.submit(command)
     error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
@@ -242,7 +243,7 @@ async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
     return ended
 
 
-def _stopped(ended: Ended) -> Stopped:
+def _stopped(ended: ClaimResult) -> Stopped:
     if ended.refused is not None:
         raise ended.refused
     return Stopped(ended.id, ended.state, time_or_none(ended.not_before or None))
@@ -251,7 +252,7 @@ def _stopped(ended: Ended) -> Stopped:
 async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
     refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, CompleteByHand(refs))))
+    return EndedClaims(_ended(body.claims, await _end(call, CompleteClaims(refs))))
 
 
 async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
@@ -287,28 +288,28 @@ def list_locks(tx: Transaction, key: Key, now: Micros, query: LocksQuery) -> Loc
     return Locks(page.items, page.total_count)
 
 
-async def _ref(call: Call, claim: str, token: int) -> Ref:
+async def _ref(call: Call, claim: str, token: int) -> ClaimRef:
     run_id = ids.run_id(claim)
     await call.require_run(run_id)
-    return Ref(run_id, token)
+    return ClaimRef(run_id, token)
 
 
-async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
-    refs = tuple(Ref(ids.run_id(claim.id), claim.token) for claim in given)
+async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[ClaimRef, ...]:
+    refs = tuple(ClaimRef(ids.run_id(claim.id), claim.token) for claim in given)
     if refs and call.key.namespace is not None:
         for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
             call.key.require_own(namespace)
     return refs
 
 
-def _ended(given: Sequence[ClaimRefBody], ended: Sequence[Ended]) -> list[EndedClaim]:
+def _ended(given: Sequence[ClaimRefBody], ended: Sequence[ClaimResult]) -> list[EndedClaim]:
     return [
         EndedClaim(claim.id, _versions(end), _refusal(end.refused))
         for claim, end in zip(given, ended, strict=True)
     ]
 
 
-def _versions(ended: Ended) -> list[VersionId]:
+def _versions(ended: ClaimResult) -> list[VersionId]:
     return [VersionId(name.namespace, name.name, version) for name, version in ended.versions]
 
 

@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from penstock.access.keys import Role
-from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.namespaced import NamespacedEvent
 from penstock.catalog.events.parse import EVENT_TYPES, RUN, Event, items_of_list, read_event
@@ -198,7 +197,7 @@ async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> li
 
 async def _is_own(call: Call, sender: bytes) -> bool:
     """Whether we are told of our own runs: the catalog has them already."""
-    own = await call.read(payloads.is_own, sender.decode("latin-1"))
+    own = await call.read(payloads.is_own_sender, sender.decode("latin-1"))
     if own:
         _log.info("our own run came back, and is passed over: a subscriber leads to this server")
     return own
@@ -224,7 +223,7 @@ async def _receive(call: Call, event: Event, size: int) -> None:
 
 
 def _receive_run(within: str | None, event: Event) -> LockingEvent:
-    return LockingEvent(event, is_arc, within)
+    return LockingEvent(event, within)
 
 
 def _receive_static(within: str | None, event: Event) -> ReceiveEvent:

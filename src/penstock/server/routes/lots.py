@@ -12,7 +12,7 @@ from penstock.catalog.text_schemas import LotName
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
-from penstock.locks.explain.facts import Stop
+from penstock.locks.explain.facts import HoldEntry
 from penstock.locks.queries import claims, holds, visibility
 from penstock.locks.queries import lots as reading_lots
 from penstock.locks.queries.holds import LotHold
@@ -93,19 +93,21 @@ def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Lo
     _require(tx, key, namespace, dataset)
     read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
     page = read(tx, namespace, dataset, query.limit, query.offset)
-    return Lots([visibility.lot(found, key.namespace) for found in page.items], page.total_count)
+    return Lots(
+        [visibility.redact_lot(found, key.namespace) for found in page.items], page.total_count
+    )
 
 
 def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
     """Show a lot of a dataset: who made it, what is locked, who reads it."""
     _require(tx, key, namespace, dataset)
-    return visibility.lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
+    return visibility.redact_lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
 
 
 def get_lot_hold(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> LotHold:
     """Show what holds a lot of a dataset, and what releases it."""
     _require(tx, key, namespace, dataset)
-    return visibility.lot_hold(holds.get_lot_hold(tx, namespace, dataset, lot), key.namespace)
+    return visibility.redact_hold(holds.get_lot_hold(tx, namespace, dataset, lot), key.namespace)
 
 
 def list_lot_log(
@@ -115,7 +117,7 @@ def list_lot_log(
     _require(tx, key, namespace, dataset)
     page = query.limit, query.offset
     found = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
-    return Log(visibility.log(found, key.namespace))
+    return Log(visibility.redact_log(found, key.namespace))
 
 
 def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
@@ -157,7 +159,7 @@ async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: Why
     """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
     before = await _hold_lot(call, namespace, dataset, lot, body, hold=True)
     shown = await call.read(reading_lots.show_lot, namespace, dataset, lot)
-    found = visibility.lot(shown, call.key.namespace)
+    found = visibility.redact_lot(shown, call.key.namespace)
     held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
     return LotOnHold(*structs.astuple(found), held_before=held)
 
@@ -169,12 +171,12 @@ async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: W
     """
     await _hold_lot(call, namespace, dataset, lot, body, hold=False)
     found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
-    return visibility.lot(found, call.key.namespace)
+    return visibility.redact_lot(found, call.key.namespace)
 
 
 async def _hold_lot(
     call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
-) -> Stop | None:
+) -> HoldEntry | None:
     await call.require_dataset(namespace, dataset)
     who, only = call.key.name, call.key.namespace
     before = await call.submit(HoldLot(who, body.why, namespace, dataset, lot, hold, only))

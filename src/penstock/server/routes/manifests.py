@@ -238,7 +238,7 @@ def get_gaps(
     if key.namespace is not None:
         found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
         key.require_own(found.namespace)
-    return lot_gaps.gaps(
+    return lot_gaps.load_gaps(
         tx,
         namespace,
         dataset,

@@ -1,22 +1,19 @@
 """How everything stands now, and what a dataset, a job or a run is, for whoever shows it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from penstock.access.keys import Key
-from penstock.arcs.queries import find_arc
 from penstock.catalog.lineage.runs import Family, family
 from penstock.catalog.queries import catalog
 from penstock.catalog.shapes import EventInterval, IntervalCount
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.errors import NotFound
-from penstock.locks.queries.overview import SystemOverview, standing
+from penstock.locks.queries.overview import SystemOverview, get_overview
 from penstock.locks.queries.partitioning import (
-    LotwiseDataset,
-    LotwiseJob,
-    lotwise_dataset,
-    lotwise_job,
+    DatasetPartitioning,
+    JobPartitioning,
+    get_dataset_partitioning,
+    get_job_partitioning,
 )
 from penstock.server.parameters import Query
 from penstock.server.routing import BASE, Reach, Route
@@ -28,23 +25,19 @@ def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
     A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
     thousand for each job and state; the last fifty thousand lot events make the hours.
     """
-    return standing(tx, key.namespace, now)
+    return get_overview(tx, key.namespace, now)
 
 
 def get_dataset_standing(
     tx: Transaction, now: Micros, namespace: str, dataset: str
-) -> LotwiseDataset:
+) -> DatasetPartitioning:
     """Say whether a dataset is held, and by which interval its gaps can be named, if by any."""
-    return lotwise_dataset(tx, namespace, dataset, now)
+    return get_dataset_partitioning(tx, namespace, dataset, now)
 
 
-def get_job_standing(tx: Transaction, namespace: str, job: str) -> LotwiseJob:
+def get_job_standing(tx: Transaction, namespace: str, job: str) -> JobPartitioning:
     """Say whether a job works lot by lot, and how; and whether it is an arc."""
-    is_arc = False
-    with suppress(NotFound):
-        find_arc(tx, namespace, job)
-        is_arc = True
-    return lotwise_job(tx, namespace, job, is_arc=is_arc)
+    return get_job_partitioning(tx, namespace, job)
 
 
 def get_run_family(tx: Transaction, key: Key, run: str) -> Family:

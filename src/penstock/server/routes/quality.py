@@ -29,12 +29,12 @@ class ChecksQuery(Paging, frozen=True):
 def list_checks(tx: Transaction, namespace: str, dataset: str, query: ChecksQuery) -> DatasetChecks:
     """List what checks said about the lots of a dataset, the newest first."""
     page = query.limit, query.offset
-    return lots.dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
+    return lots.list_dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
 
 
 def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
     """Show what checks said about a lot, the newest first."""
-    return lots.lot_checks(tx, namespace, dataset, lot)
+    return lots.list_lot_checks(tx, namespace, dataset, lot)
 
 
 async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
@@ -48,7 +48,7 @@ async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: W
 
     await call.door.in_thread(work)
     found = await call.read(lots.show_lot, namespace, dataset, lot)
-    return visibility.lot(found, call.key.namespace)
+    return visibility.redact_lot(found, call.key.namespace)
 
 
 async def list_stale(call: Call, query: StaleQuery) -> WorkPage:
@@ -85,7 +85,7 @@ def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
         offset=query.offset,
     )
     return HeldLots(
-        [visibility.held(found, key.namespace) for found in page.items], page.total_count
+        [visibility.redact_held_lot(found, key.namespace) for found in page.items], page.total_count
     )
 
 

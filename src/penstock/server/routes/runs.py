@@ -17,7 +17,7 @@ from penstock.catalog.text_schemas import Name
 from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, NotFound
-from penstock.locks.commands import MarkFreeRun
+from penstock.locks.commands import MarkUnclaimedRun
 from penstock.server.content import Body, json_text
 from penstock.server.parameters import Limit, Paging, Query, Time, moment
 from penstock.server.requests import Call
@@ -165,13 +165,13 @@ def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[
     async def mark(call: Call, run: str, query: MarkQuery) -> Run:
         await call.require_run(run)
         at = _stated(call, query)
-        await call.submit(MarkFreeRun(MarkRun(run, state, at, within=call.key.namespace)))
+        await call.submit(MarkUnclaimedRun(MarkRun(run, state, at, within=call.key.namespace)))
         return await call.read(catalog.get_run, run)
 
     async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
         at = _stated(call, query)
         mark = MarkRun(run, state, at, namespace, job, call.key.namespace)
-        await call.submit(MarkFreeRun(mark))
+        await call.submit(MarkUnclaimedRun(mark))
         return await call.read(catalog.get_run, run)
 
     mark.__doc__ = mark_of_job.__doc__ = summary

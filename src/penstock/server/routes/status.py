@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Tally
-from penstock.locks.queries.overview import Backlog, backlog
+from penstock.locks.queries.overview import Backlog, get_backlog
 from penstock.server.metrics import CONTENT_TYPE
 from penstock.server.requests import Call, Door
 from penstock.server.responses import Page
 from penstock.server.routing import Reach, Route
-from penstock.subscribers.commands import Told, told
+from penstock.subscribers.commands import DeliveryState, count_by_delivery
 
 TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for what is gone
 
@@ -57,7 +57,7 @@ async def _tally(door: Door) -> list[Tally] | None:
         return None
 
 
-async def _backlog(door: Door) -> tuple[Backlog | None, Mapping[Told, int]]:
+async def _backlog(door: Door) -> tuple[Backlog | None, Mapping[DeliveryState, int]]:
     """What jobs have to do, and who was told; None if the database does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
@@ -66,9 +66,9 @@ async def _backlog(door: Door) -> tuple[Backlog | None, Mapping[Told, int]]:
         return None, {}
 
 
-def _look(door: Door) -> tuple[Backlog, Mapping[Told, int]]:
+def _look(door: Door) -> tuple[Backlog, Mapping[DeliveryState, int]]:
     with door.plane.catalog.read() as tx:
-        return backlog(tx, door.plane.clock()), told(tx)
+        return get_backlog(tx, door.plane.clock()), count_by_delivery(tx)
 
 
 async def get_openapi(call: Call) -> Page:

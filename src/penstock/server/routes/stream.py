@@ -7,7 +7,7 @@ from time import monotonic
 
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, Malformed, Unauthorized
-from penstock.lots.outbox import check_kept, last_id
+from penstock.lots.outbox import check_not_pruned, last_id
 from penstock.server.epochs import FRESH_SECONDS
 from penstock.server.parameters import Query
 from penstock.server.relay import PAGE, Follower, Frame, read_frames
@@ -67,7 +67,7 @@ def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
 def _position(tx: Transaction, asked: int | None) -> int:
     if asked is None:
         return last_id(tx)
-    check_kept(tx, asked)
+    check_not_pruned(tx, asked)
     return asked
 
 

@@ -19,10 +19,10 @@ from penstock.subscribers.commands import (
     SetSubscriber,
     check_secret,
     get_subscriber,
-    listed,
+    load_subscribers,
     outbox_of,
 )
-from penstock.subscribers.own_backend import refuse_by_hand
+from penstock.subscribers.own_backend import check_not_managed
 
 _NEXT = {"lots": "next_lot_event", "runs": "next_run_end"}
 
@@ -71,7 +71,7 @@ class Subscribers(Shape, frozen=True):
 
 def list_subscribers(tx: Transaction) -> Subscribers:
     """List who is told of what happens to lots, and how far each has been told."""
-    return Subscribers([_shown(tx, row) for row in listed(tx)])
+    return Subscribers([_shown(tx, row) for row in load_subscribers(tx)])
 
 
 def show_subscriber(tx: Transaction, subscriber: str) -> Subscriber:
@@ -86,7 +86,7 @@ async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> S
     own runs as OpenLineage events, with the secret as its key. Each gets every event in order, at
     least once. A new one is told from now on, or after the event that `after` names.
     """
-    refuse_by_hand(subscriber)
+    check_not_managed(subscriber)
     secret = body.secret
     if isinstance(secret, str):
         check_secret(secret)

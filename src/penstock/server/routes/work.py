@@ -13,10 +13,10 @@ from penstock.catalog.text_schemas import LotName
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands import (
+    EndClaim,
     HoldJob,
     HoldWork,
     PrioritizeWork,
-    ReleaseLock,
     ResubmitLots,
     WireJob,
 )
@@ -81,7 +81,7 @@ def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
 
 def explain(tx: Transaction, key: Key, now: Micros, namespace: str, job: str, lot: str) -> Why:
     """Say why a job does not work on a lot, in words and as data, down to the root cause."""
-    return why.why(tx, namespace, job, lot, now, only=key.namespace)
+    return why.explain_work(tx, namespace, job, lot, now, only=key.namespace)
 
 
 def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> Log:
@@ -169,7 +169,7 @@ _LOT_ACTIONS = {
     "hold": _of_lot("Keep a job from a lot until it is let go.", HoldWork),
     "unhold": unhold_work,
     "release": _of_lot(
-        "End somebody's claim on a lot; its holder can no longer publish.", ReleaseLock
+        "End somebody's claim on a lot; its holder can no longer publish.", EndClaim
     ),
 }
 _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
