@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.errors import Invalid, Malformed
+from penstock.ids import NAME_BYTES_MAX
 
 FILE_NAME = "penstock.toml"
 # What else the file may hold: what is declared, for the commands that apply it.
@@ -24,8 +25,6 @@ _SECRET_PARAMETER = re.compile(
     r"(?i)([?&;][\w.-]*(?:pass|pwd|secret|token|credential|signature|key)[\w.-]*=)[^&;#]*"
 )
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
-# PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
-NAME_BYTES_MAX = 1024
 MIB = 1024 * 1024
 
 # What commands of arcs inherit: nothing that is secret, and what programs expect.

@@ -15,10 +15,11 @@ from penstock.arcs.spec import Parts
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import HoldLot, ResubmitLots
 from penstock.locks.explain.why import why
-from penstock.locks.gaps.gaps import Gap, gaps
-from penstock.lots.ids import Interval
+from penstock.locks.gaps.gaps import gaps
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
+from penstock.schema.gaps import Gap
+from penstock.schema.lot_ids import Interval
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ArcSite
 from tests.checked import broken_invariants

@@ -10,10 +10,11 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import Claimed, ClaimLots, FailClaims, Ref, RegisterLots, WireJob
-from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.gaps.gaps import gaps
 from penstock.locks.gaps.spans import Bound
-from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
+from penstock.schema.gaps import Gaps
+from penstock.schema.lot_ids import Interval
 from penstock.states import ManifestState
 from penstock.store.write_queue import Command, WriteQueue
 

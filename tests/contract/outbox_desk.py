@@ -20,7 +20,8 @@ from penstock.locks.commands import (
     RegisterLots,
     WireJob,
 )
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.subscribers import SubscriberKind
 from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import SetSubscriber, get_subscriber
 from penstock.subscribers.delivery import Deliverer

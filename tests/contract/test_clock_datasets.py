@@ -19,7 +19,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.lease_expiry import AT_ONCE_MAX
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from penstock.store.write_queue import WriteQueue
 
 CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))

@@ -25,7 +25,7 @@ from penstock.locks.commands import (
 )
 from penstock.locks.explain.no_work import why_nothing
 from penstock.locks.explain.why import why
-from penstock.locks.shapes import NoWorkReason, Reason, Why
+from penstock.schema.locks import NoWorkReason, Reason, Why
 from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ import pytest
 
 import penstock
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
-from penstock.client.documents.catalog import EntityId
 from penstock.client.worker import Worked
 from penstock.errors import Conflict
+from penstock.schema.catalog import EntityId
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
 

@@ -6,19 +6,20 @@ import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
-from penstock.client.documents import ingest as ingest_documents
 from penstock.errors import Unavailable
-from penstock.ingest.models import Finding, Looked
+from penstock.ingest.models import Looked
 from penstock.ingest.service import Act, IngestService
-from penstock.server import ingest_shapes, responses
-from penstock.server.routes import collections, ingest, ingest_admin, stored
-from penstock.server.routes import stored as payloads
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import (
+    Finding,
+    ShownBatch,
+    StateTally,
+)
+from penstock.server import responses
 from tests.doors.ingesting import ENDED, Ingesting, ingesting
 from tests.doors.waiting import until
 
@@ -26,35 +27,6 @@ MIB = 1024 * 1024
 WHY = "asked for"
 LIMIT = 8 * MIB
 PATIENCE_SECONDS = 0.5
-# What a document of the client is called on the server.
-SERVED = {
-    "Collection": ingest_shapes.ShownCollection,
-    "Collections": collections.Collections,
-    "Payload": payloads.Payload,
-    "StateTally": ingest_shapes.StateTally,
-    "Batch": ingest_shapes.ShownBatch,
-    "Batches": ingest.Batches,
-    "Step": ingest_shapes.ReachedState,
-    "Download": ingest_shapes.Download,
-    "IngestJob": ingest_shapes.ShownIngestJob,
-    "BatchJobs": ingest.BatchJobs,
-    "IngestJobs": ingest.IngestJobs,
-    "FailedJobs": ingest.FailedJobs,
-    "Report": ingest_shapes.ShownReport,
-    "ResumedJob": ingest_admin.ResumedJob,
-    "Resumed": ingest_admin.ResumedJobs,
-    "Changed": ingest_admin.Changed,
-    "Released": ingest_admin.Released,
-    "HeldCollection": ingest_admin.HeldCollection,
-    "Queue": ingest_admin.Queue,
-    "Finding": Finding,
-    "CheckStep": ingest_admin.CheckStep,
-    "StoredObject": ingest_shapes.StoredObject,
-    "StoredObjects": stored.StoredObjects,
-    "ObjectVersions": stored.ObjectVersions,
-    "ObjectFile": stored.ObjectFile,
-    "ObjectFiles": stored.ObjectFiles,
-}
 
 
 @pytest.fixture
@@ -69,29 +41,13 @@ def client(site: Ingesting) -> Iterator[Client]:
         yield client
 
 
-def ended(client: Client, batch_id: str) -> ingest_documents.Batch:
+def ended(client: Client, batch_id: str) -> ShownBatch:
     until(lambda: client.batch(batch_id).status in ENDED)
     return client.batch(batch_id)
 
 
 def refusal(error: "pytest.ExceptionInfo[ApiError]") -> tuple[int, str]:
     return error.value.code, error.value.message
-
-
-@pytest.mark.parametrize("name", sorted(SERVED))
-def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
-    mine = getattr(ingest_documents, name).__struct_encode_fields__
-    assert set(mine) == set(SERVED[name].__struct_encode_fields__)
-
-
-def test_every_document_of_the_client_is_compared() -> None:
-    module = ingest_documents.__name__
-    documents = {n for n, k in vars(ingest_documents).items() if _is_own(k, module)}
-    assert documents == set(SERVED)
-
-
-def _is_own(kind: Any, module: str) -> bool:
-    return isinstance(kind, type) and kind.__module__ == module
 
 
 def test_a_payload_is_uploaded_submitted_and_stored(site: Ingesting, client: Client) -> None:
@@ -117,7 +73,7 @@ def test_a_payload_is_uploaded_submitted_and_stored(site: Ingesting, client: Cli
     with site.working():
         done = ended(client, batch.id)
     assert (done.status, done.jobs) == ("completed", 1)
-    assert done.tally == {"completed": ingest_documents.StateTally(1, len(content))}
+    assert done.tally == {"completed": StateTally(1, len(content))}
     (job,) = client.batch_jobs(batch.id, status="completed").jobs
     assert client.ingest_job(job.id) == job
     assert (job.title, job.local_ids) == ("Points", ("p1",))
@@ -238,7 +194,7 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
         ("progress", 2, 2),
         ("end", 2, 2),
     ]
-    assert steps[1].finding == ingest_documents.Finding("is lost", "ingest job 1", True, False)
+    assert steps[1].finding == Finding("is lost", "ingest job 1", True, False)
     assert steps[-1].error == "the queue is away"
     assert asyncio.run(_checked(site.server.server.url)) == [step.kind for step in steps]
 
@@ -254,7 +210,7 @@ def test_an_administrator_holds_releases_and_deletes(site: Ingesting, client: Cl
     assert client.release_queue(WHY).held is None
     assert client.hold_ingest_job(job, WHY).status == "held"
     assert client.release_ingest_job(job, WHY).status == "pending"
-    assert client.hold_batch(batch, WHY).tally == {"held": ingest_documents.StateTally(1, 0)}
+    assert client.hold_batch(batch, WHY).tally == {"held": StateTally(1, 0)}
     assert client.release_batch(batch, WHY).id == batch
     client.hold_ingest_job(job, WHY)
     assert client.release_held(WHY, collection="maps") == 1
@@ -282,7 +238,7 @@ def test_what_is_refused_says_why(site: Ingesting, client: Client) -> None:
     with pytest.raises(ApiError) as error:
         client.submit_batch("maps", "http://127.0.0.1/x")
     assert "not a public address" in refusal(error)[1]
-    token = site.server.key("r", Role.READER)["authorization"].removeprefix("Bearer ")
+    token = site.server.key("r", KeyRole.READER)["authorization"].removeprefix("Bearer ")
     with Client(site.server.server.url, token) as reader:
         assert reader.collections().collections
         with pytest.raises(ApiError) as error:

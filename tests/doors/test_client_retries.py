@@ -11,9 +11,9 @@ import pytest
 
 from penstock import AsyncClient, Client, Unreachable
 from penstock.client import ApiError
-from penstock.client.documents import lots as docs
 from penstock.client.request import Flow, Pause, Request, ask
 from penstock.ids import new_id
+from penstock.schema import locks as docs
 from tests.doors.lossy import Line, lossy
 from tests.doors.serving import run_event, running
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.arcs import overview
 from penstock.arcs.outputs.removal import GONE
+from penstock.schema.admin import KeyRole
 from tests.doors.arc_site import BAD_LOT, EMPTY_LOT, ArcSite, arc, arc_site, dataset
 
 LOT = "20261115PT1H00"
@@ -123,13 +123,13 @@ def test_who_may_declare_and_see_arcs(site: ArcSite) -> None:
         "outputs": [{"dataset": "b"}],
         "workload": {"function": "m:f"},
     }
-    writer, admin = site.key(Role.WRITER), site.key(Role.ADMIN, "shop")
+    writer, admin = site.key(KeyRole.WRITER), site.key(KeyRole.ADMIN, "shop")
     site.refused("PUT", *arc("new"), status=403, headers=writer, **said)
     elsewhere = {**said, "inputs": [{"dataset": "a", "namespace": "bank"}]}
     site.refused("PUT", *arc("new"), status=403, headers=admin, **elsewhere)
     site.call("PUT", *arc("new"), json=said, headers=admin)
     site.refused("DELETE", *arc("new"), status=403, headers=writer)
-    other = site.key(Role.ADMIN, "other")
+    other = site.key(KeyRole.ADMIN, "other")
     assert site.call("GET", "arcs", headers=other) == {"arcs": []}
     site.refused("GET", *arc("new"), status=403, headers=other)
 
@@ -197,7 +197,7 @@ def test_a_lot_shows_its_parts_its_failures_and_its_manifests(worked: ArcSite) -
 
 def test_cleaning_a_partial_lot_makes_it_missing(worked: ArcSite) -> None:
     clean = arc("make", "lots", BAD_LOT, "clean")
-    worked.refused("POST", *clean, status=403, headers=worked.key(Role.WRITER), why="x")
+    worked.refused("POST", *clean, status=403, headers=worked.key(KeyRole.WRITER), why="x")
     worked.refused("POST", *clean, status=422)
     data = worked.folder / "data"
     assert list(data.glob(f"**/lot={BAD_LOT}/**/*.txt"))
@@ -315,7 +315,7 @@ def test_gaps_are_named_with_their_causes(worked: ArcSite) -> None:
     )
     worked.register("letters", "a", "b")
     assert "free ids" in worked.refused("GET", *dataset("letters", "gaps"), status=422)
-    other = worked.key(Role.READER, "other")
+    other = worked.key(KeyRole.READER, "other")
     worked.refused("GET", *dataset("raw", "gaps"), status=403, headers=other)
 
 
@@ -352,11 +352,11 @@ def test_a_backfill_is_planned_begun_stopped_and_resumed(worked: ArcSite) -> Non
 def test_backfills_of_another_namespace_are_not_shown(worked: ArcSite) -> None:
     body: dict[str, Any] = {"from": LOT, "to": LOT}
     begun = worked.call("POST", *arc("make", "backfills"), json=body)["backfill"]
-    other = worked.key(Role.ADMIN, "other")
+    other = worked.key(KeyRole.ADMIN, "other")
     assert worked.call("GET", "backfills", headers=other) == {"backfills": []}
     worked.refused("GET", "backfills", begun["id"], status=403, headers=other)
     worked.refused("POST", "backfills", begun["id"], "pause", status=403, headers=other, why="x")
-    writer = worked.key(Role.WRITER)
+    writer = worked.key(KeyRole.WRITER)
     worked.refused("POST", *arc("make", "backfills"), status=403, headers=writer, **body)
 
 
@@ -376,9 +376,9 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
     far = {**said, "graceSeconds": 2**63}
     assert "graceSeconds" in site.refused("PUT", *at, status=422, **far)
     assert "every namespace" in site.refused(
-        "PUT", *at, status=403, headers=site.key(Role.ADMIN, "shop"), **said
+        "PUT", *at, status=403, headers=site.key(KeyRole.ADMIN, "shop"), **said
     )
-    site.refused("PUT", *at, status=403, headers=site.key(Role.WRITER), **said)
+    site.refused("PUT", *at, status=403, headers=site.key(KeyRole.WRITER), **said)
     assert site.call("DELETE", *at) == {}
     assert "nothing is declared to arrive" in site.refused("GET", *at, status=404)
 
@@ -386,7 +386,7 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
 def test_a_published_lot_is_removed_and_made_anew(worked: ArcSite) -> None:
     loud = dataset("loud", "lots", LOT)
     before = worked.call("GET", *loud, "manifest")
-    writer = worked.key(Role.WRITER)
+    writer = worked.key(KeyRole.WRITER)
     worked.refused("POST", *loud, "remove", status=403, headers=writer, why="no room")
     worked.refused("POST", *loud, "remove", status=422, why="")
     removed = worked.call("POST", *loud, "remove", json={"why": "no room"})["manifest"]

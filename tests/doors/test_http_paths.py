@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.errors import Invalid, NotFound
+from penstock.schema.admin import KeyRole
 from penstock.server.errors import MethodNotAllowed
 from penstock.server.routes.table import ROUTES
 from penstock.server.routing import Reach, Route, Router
@@ -139,7 +139,7 @@ def test_no_name_is_made_of_dots(food: Running, dots: str) -> None:
         assert answer.status_code == 422, answer.text
         assert "folder" in answer.text
     with pytest.raises(Invalid, match="folder"):
-        food.key(dots, Role.READER)
+        food.key(dots, KeyRole.READER)
 
 
 def test_what_dots_leave_of_a_path_changes_nothing_else(food: Running) -> None:

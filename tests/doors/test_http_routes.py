@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, post, run_event, running
 
@@ -189,7 +189,7 @@ def food(database_url: str) -> Iterator[Running]:
 
 def test_every_route_answers_with_its_keys(food: Running) -> None:
     client = food.client
-    client.headers.update(food.key("boss", Role.ADMIN))
+    client.headers.update(food.key("boss", KeyRole.ADMIN))
     served: set[str] = set()
     for step in STEPS:
         method, _, template = step.route.partition(" ")
@@ -241,7 +241,7 @@ def test_a_deleted_dataset_is_gone_until_it_is_restored(food: Running) -> None:
 def test_deleting_and_restoring_is_in_the_audit_log(food: Running) -> None:
     post(food.client, run_event())
     food.client.delete(path("namespaces", "food", "jobs", "etl"))
-    boss = food.key("boss", Role.ADMIN)
+    boss = food.key("boss", KeyRole.ADMIN)
     food.client.post(path("namespaces", "food", "jobs", "etl", "restore"), headers=boss)
     restored, _, created, deleted = food.client.get(f"{API}/audit").json()["entries"]
     assert (deleted["who"], deleted["target"]) == ("local", "job:food:etl")

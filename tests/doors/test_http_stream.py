@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import ApiError, Client, Unreachable
 from penstock.clock import HOUR
+from penstock.schema.admin import KeyRole
 from penstock.server import relay
 from penstock.server.requests import Call
 from penstock.server.routes import stream
@@ -148,7 +148,7 @@ def test_only_what_is_asked_for_is_sent(shop: Running) -> None:
 
 
 def test_a_key_of_a_namespace_sees_its_own_only(shop: Running) -> None:
-    key = shop.key("farmer", Role.READER, "farm")
+    key = shop.key("farmer", KeyRole.READER, "farm")
     publish(shop, "1")
     publish(shop, "2", namespace="farm")
     with reading(shop, key, after=0) as reader:
@@ -197,7 +197,7 @@ def test_what_comes_while_a_key_is_asked_for_is_sent(
 
 def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
-    key = shop.key("guest", Role.READER)
+    key = shop.key("guest", KeyRole.READER)
     with reading(shop, key) as reader:
         assert reader.block()
         shop.plane.keys.revoke("guest", who="test")
@@ -206,7 +206,7 @@ def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPat
 
 def test_a_revoked_key_gets_no_event_more(shop: Running) -> None:
     """A busy stream never comes to the comment of a quiet one."""
-    key = shop.key("guest", Role.READER)
+    key = shop.key("guest", KeyRole.READER)
     with reading(shop, key) as reader:
         assert reader.block()
         publish(shop, "1")
@@ -221,7 +221,7 @@ def test_a_revoked_key_gets_no_event_more(shop: Running) -> None:
 def test_a_stream_without_a_key_ends_with_the_first_key(shop: Running) -> None:
     with reading(shop) as reader:
         assert reader.block()
-        shop.key("first", Role.READER)
+        shop.key("first", KeyRole.READER)
 
         publish(shop, "1")
 

@@ -10,13 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import ApiError, Client
 from penstock.client.resources.subscribers import Subscriber
 from penstock.client.stream import LotEvent
 from penstock.errors import Unavailable
-from penstock.lots import outbox
-from penstock.server.routes import subscribers
+from penstock.schema import subscribers as subscribers_schema
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
@@ -72,7 +71,7 @@ def test_every_route_answers_with_its_keys(shop: Running) -> None:
 
 
 def test_only_administrators_of_everything_see_them(shop: Running) -> None:
-    for key in (shop.key("w", Role.WRITER), shop.key("a", Role.ADMIN, "shop")):
+    for key in (shop.key("w", KeyRole.WRITER), shop.key("a", KeyRole.ADMIN, "shop")):
         assert shop.client.get(f"{API}/subscribers", headers=key).status_code == 403
         answer = shop.client.put(f"{API}/subscribers/x", json=BODY, headers=key)
         assert answer.status_code == 403
@@ -183,7 +182,7 @@ def test_pruning_forgets_old_events_of_lots(
 
 @pytest.mark.parametrize(
     ("mine", "served"),
-    [(LotEvent, outbox.LotEvent), (Subscriber, subscribers.Subscriber)],
+    [(LotEvent, subscribers_schema.LotEvent), (Subscriber, subscribers_schema.Subscriber)],
 )
 def test_the_client_keeps_everything_that_the_server_shows(
     mine: type[msgspec.Struct], served: type[msgspec.Struct]

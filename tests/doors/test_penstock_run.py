@@ -18,9 +18,9 @@ import pytest
 
 from penstock.cli.lots.run import location_variables
 from penstock.client import Client
-from penstock.client.documents.catalog import EntityId
-from penstock.client.documents.lots import Work
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import Work
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.waiting import until
 from tests.running import ServerProcess

@@ -12,8 +12,8 @@ from penstock.access.secrets import Secrets
 from penstock.config import Settings
 from penstock.db import open_database
 from penstock.errors import Conflict, Invalid
-from penstock.lots.rows import SubscriberKind
 from penstock.plane import Plane
+from penstock.schema.subscribers import SubscriberKind
 from penstock.subscribers.commands import SetSubscriber, listed
 from tests.doors.serving import API, running
 

@@ -2,12 +2,10 @@
 
 import inspect
 
-import msgspec
 import pytest
 from rich.console import Console
 
 from penstock import errors
-from penstock.catalog import shapes
 from penstock.cli import app as commands
 from penstock.cli.app import COMMANDS, make_app
 from penstock.cli.exit_codes import EXIT_CODES, EXPLANATION, exit_code
@@ -15,7 +13,6 @@ from penstock.cli.main import main
 from penstock.cli.stdout import Unheard
 from penstock.cli.times import read_moment, read_span, show_duration, show_time
 from penstock.client import ApiError, Unreachable
-from penstock.client.documents import catalog, graphs
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.errors import Invalid, PenstockError
 
@@ -124,18 +121,3 @@ def test_an_interrupted_command_ends_with_130(
     _failing(monkeypatch, KeyboardInterrupt())
     assert main([]) == 130
     assert capfd.readouterr().err == "penstock: interrupted\n"
-
-
-SERVED = {
-    name: kind
-    for module in (shapes,)
-    for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, msgspec.Struct) and name not in ("Shape", "Page", "Struct", "RunFacets")
-}
-
-
-@pytest.mark.parametrize("name", sorted(SERVED))
-def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
-    mine = getattr(catalog, name, None) or getattr(graphs, name)
-    assert mine.__struct_encode_fields__ == SERVED[name].__struct_encode_fields__
-    assert mine.__struct_config__.tag == SERVED[name].__struct_config__.tag

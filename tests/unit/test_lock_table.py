@@ -2,8 +2,9 @@
 
 import pytest
 
-from penstock.catalog.rows import Role
-from penstock.locks.lock_rules import FREE, Locks, Status, locks_of, readable, usable, writable
+from penstock.locks.lock_rules import FREE, Locks, locks_of, readable, usable, writable
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 
 # One line for each row of the table: read by others, write by others, same job again.
 OUTPUT = {
@@ -36,16 +37,18 @@ def test_the_table_below_has_a_row_for_no_row_and_for_every_status() -> None:
 @pytest.mark.parametrize("status", STATUSES)
 def test_an_output_row_locks_reads_and_writes_of_everybody(status: Status | None) -> None:
     read, write = OUTPUT[status]
-    assert locks_of(Role.OUTPUT, status) == Locks(read=read, write=write, local=False)
+    assert locks_of(DatasetRole.OUTPUT, status) == Locks(read=read, write=write, local=False)
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_an_input_row_locks_its_own_job_and_nobody_else(status: Status | None) -> None:
-    assert locks_of(Role.INPUT, status) == Locks(read=False, write=False, local=INPUT[status])
+    assert locks_of(DatasetRole.INPUT, status) == Locks(
+        read=False, write=False, local=INPUT[status]
+    )
 
 
-@pytest.mark.parametrize("role", Role)
-def test_no_row_is_no_lock(role: Role) -> None:
+@pytest.mark.parametrize("role", DatasetRole)
+def test_no_row_is_no_lock(role: DatasetRole) -> None:
     assert locks_of(role, None) == FREE == Locks(read=False, write=False, local=False)
 
 

@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from penstock.locks.lock_rules import Status
 from penstock.locks.work import work_state
+from penstock.schema.lots import Status
 from penstock.states import WORK, WorkState
 
 STATUSES = (None, *Status)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock.clock import Micros
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "NamespaceRow",
     "Origin",
     "QualityReportRow",
-    "Role",
     "RunAdvance",
     "RunDatasetRow",
     "RunRow",
@@ -44,13 +44,6 @@ __all__ = [
 ]
 
 LATEST_RUN_STATES = ("", *RunState)  # of a job; "" where it has no run
-
-
-class Role(StrEnum):
-    """Which side of a job a dataset stands on."""
-
-    INPUT = "INPUT"
-    OUTPUT = "OUTPUT"
 
 
 class Origin(StrEnum):
@@ -290,7 +283,7 @@ class EdgeRow(Row, frozen=True):
     """That a job reads or writes a dataset."""
 
     job_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     current: int
     first_at: Micros
@@ -333,7 +326,7 @@ class RunDatasetRow(Row, frozen=True):
     """The version of a dataset that a run read or wrote."""
 
     run_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     version_id: str
     facets: str
@@ -344,7 +337,7 @@ class QualityReportRow(Row, frozen=True):
     """That a run reported on the quality of a version that it read or wrote."""
 
     run_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     version_id: str
     at: Micros

@@ -22,7 +22,6 @@ from penstock.catalog.rows import (
     JobRow,
     JobVersionRow,
     NamespaceRow,
-    Role,
     RunDatasetRow,
     RunRow,
     SightingRow,
@@ -34,6 +33,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
+from penstock.schema.catalog import DatasetRole
 from penstock.store.table_cache import TableCache, UndoLog, filling, learning, write_only
 
 IoKey = tuple[str, str]  # role, dataset id
@@ -262,7 +262,7 @@ class UnitOfWork:
             row.version_id
             for run in runs
             for row in self.io_of(run).values()
-            if row.role == Role.OUTPUT
+            if row.role == DatasetRole.OUTPUT
         ]
         if wanted := self.versions.missing(written):
             rows = self.tx.rows(VersionRow, "versions_by_ids", ids=wanted)
@@ -335,7 +335,7 @@ class UnitOfWork:
             edges[key] = min(since, row.first_at)
         self.edges.put(row.job_id, edges)
 
-    def forget_edge(self, job_id: str, role: Role, dataset_id: str) -> None:
+    def forget_edge(self, job_id: str, role: DatasetRole, dataset_id: str) -> None:
         """Take back that a job reads or writes a dataset."""
         key = (job_id, role, dataset_id)
         self.edge_rows.put(key, None)
@@ -466,7 +466,7 @@ class UnitOfWork:
         stated = [v for v in seen.values() if v.job_id == job_id and v.declared_at is not None]
         return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
 
-    def first_run_with(self, job_id: str, role: Role, dataset_id: str) -> RunRow | None:
+    def first_run_with(self, job_id: str, role: DatasetRole, dataset_id: str) -> RunRow | None:
         """The run of a job that began first of those that read or wrote a dataset."""
         runs = self._runs("first_runs_with_edge", job_id, role=role, dataset_id=dataset_id)
         having = [run for run in runs if (role, dataset_id) in self.io_of(run.id)]
@@ -501,5 +501,5 @@ def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
 def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
     found: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
     for job_id, role, dataset_id, first_at in rows:
-        found[job_id][Role(role).value, dataset_id] = first_at
+        found[job_id][DatasetRole(role).value, dataset_id] = first_at
     return dict(found)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from penstock.client.documents import lots as docs
-from penstock.client.documents.catalog import EntityId, VersionId
 from penstock.client.errors import ApiError, Failure, Unreachable
 from penstock.client.operation import patiently, procedure
 from penstock.client.request import Flow, Request, ask
 from penstock.client.resources.claims import ClaimCalls
 from penstock.errors import Conflict
+from penstock.schema import locks as docs
+from penstock.schema.catalog import EntityId, VersionId
 
 T = TypeVar("T")
 

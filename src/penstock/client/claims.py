@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.client.claim_base import ClaimLost, Hold, Keeper, Onward
-from penstock.client.documents import lots as docs
 from penstock.client.errors import ApiError, Failure, Unreachable, is_passing
 from penstock.client.names import Name, read_name
 from penstock.client.operation import Awaiting, Blocking, patiently
@@ -24,6 +23,7 @@ from penstock.client.request import Flow, Pause, Request
 from penstock.client.resources.claims import ClaimCalls
 from penstock.clock import SECOND, parse_time, system_clock
 from penstock.errors import PenstockError
+from penstock.schema import locks as docs
 
 T = TypeVar("T")
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from penstock.client.documents.catalog import EntityId
 from penstock.config import load
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId
 
 
 def place(url: str | None, api_key: str | None) -> tuple[str, str | None]:

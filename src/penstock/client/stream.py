@@ -6,17 +6,18 @@ from dataclasses import replace
 import msgspec
 from msgspec import Struct
 
-from penstock.client.documents.catalog import Document, EntityId
 from penstock.client.errors import ApiError, Failure
 from penstock.client.operation import call, read
 from penstock.client.request import Empty, Reading, Request, get
+from penstock.schema.catalog import EntityId
+from penstock.schema.shape import Shape
 
 SILENCE_SECONDS_MAX = 45.0  # three heartbeats of the server
 WAIT_SECONDS_MAX = 10.0
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
-class LotEvent(Document, frozen=True):
+class LotEvent(Shape, frozen=True):
     """Something that happened to a lot: `state` is its manifest's, `run` what made it so."""
 
     id: int

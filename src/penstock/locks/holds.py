@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.rows import DatasetRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks import work
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import add_reason, drop_reason, tell_readable
 from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 
 
 class Made(Struct, frozen=True):
@@ -109,7 +110,7 @@ def _made_directly(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[Made]
         job = room.jobs.get(own.job_id)
         if own.run_id is None or job is None:
             continue
-        written = (dataset for role, dataset in uow.io_of(own.run_id) if role == Role.OUTPUT)
+        written = (dataset for role, dataset in uow.io_of(own.run_id) if role == DatasetRole.OUTPUT)
         for output in dict.fromkeys((*job.output_ids, *written)):
             row = room.outputs.get((output, lot))
             if row is not None and row.run_id == own.run_id:
@@ -149,7 +150,7 @@ def _jobs_beyond(room: LockTables, dataset_id: str) -> Iterator[str]:
 
 def _readers(room: LockTables, datasets: list[str]) -> list[str]:
     wires = (wire for dataset in datasets for wire in room.wires.get(dataset) or ())
-    return list(dict.fromkeys(job for role, job in wires if role == Role.INPUT))
+    return list(dict.fromkeys(job for role, job in wires if role == DatasetRole.INPUT))
 
 
 def _log(

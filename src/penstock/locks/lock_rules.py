@@ -4,22 +4,10 @@ A row says of a lot of a dataset what a job does with it, as its producer (OUTPU
 its consumers (INPUT). No row, no lock.
 """
 
-from enum import StrEnum
 from typing import Final, NamedTuple
 
-from penstock.catalog.rows import Role
-
-
-class Status(StrEnum):
-    """What a job does, or did, with a lot."""
-
-    PENDING = "PENDING"  # announced from outside; nobody may touch it yet
-    RUNNING = "RUNNING"
-    READY = "READY"  # OUTPUT only: there to be read
-    DONE = "DONE"  # INPUT only: consumed
-    ERROR = "ERROR"
-    RESUBMIT = "RESUBMIT"  # OUTPUT only: to be made again; RERUN is another name for it
-    HOLD = "HOLD"  # waits for a person
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 
 
 class Locks(NamedTuple):
@@ -43,23 +31,23 @@ _INPUT: Final = {None: FREE, Status.ERROR: FREE}
 _USED: Final = Locks(read=False, write=False, local=True)
 
 
-def locks_of(role: Role, status: Status | None) -> Locks:
+def locks_of(role: DatasetRole, status: Status | None) -> Locks:
     """What a row with this role and status locks; None stands for no row."""
-    if role == Role.OUTPUT:
+    if role == DatasetRole.OUTPUT:
         return _OUTPUT.get(status, _SHUT)
     return _INPUT.get(status, _USED)
 
 
 def readable(output: Status | None) -> bool:
     """Whether a lot with this OUTPUT status is there and may be read."""
-    return output is not None and not locks_of(Role.OUTPUT, output).read
+    return output is not None and not locks_of(DatasetRole.OUTPUT, output).read
 
 
 def writable(output: Status | None) -> bool:
     """Whether a lot with this OUTPUT status may be made."""
-    return not locks_of(Role.OUTPUT, output).write
+    return not locks_of(DatasetRole.OUTPUT, output).write
 
 
 def usable(own_input: Status | None) -> bool:
     """Whether a job whose INPUT row says this may work on the lot."""
-    return not locks_of(Role.INPUT, own_input).local
+    return not locks_of(DatasetRole.INPUT, own_input).local

@@ -10,11 +10,11 @@ from penstock.catalog.events.facets import Facets
 from penstock.catalog.events.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.manifests import Check
+from penstock.schema.lots import Status
 
 WHO = "quality checks"  # who holds a lot whose checks fail
 _NAME_CHARS_MAX = 200

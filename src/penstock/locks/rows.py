@@ -1,13 +1,14 @@
 """The rows of locks, one frozen value per table; field order is column order."""
 
-from enum import StrEnum
 from typing import Self
 
 import msgspec
 
-from penstock.catalog.rows import Role, Row
+from penstock.catalog.rows import Row
 from penstock.clock import SECOND, Micros
-from penstock.locks.lock_rules import Status
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
@@ -17,14 +18,6 @@ GIVEN_BACK = "given back: "  # before what was away, where a claim was given bac
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
-
-
-class Stale(StrEnum):
-    """What a job does with a lot that it has done when an input of it gets a newer version."""
-
-    RERUN = "rerun"  # make it again
-    HOLD = "hold"  # wait for a person to decide
-    IGNORE = "ignore"  # only tell
 
 
 class LotJobRow(Row, frozen=True):
@@ -62,7 +55,7 @@ class LotJobDatasetRow(Row, frozen=True):
     """That a job reads or writes the lots of a dataset."""
 
     dataset_id: str
-    role: Role
+    role: DatasetRole
     job_id: str
 
 
@@ -85,7 +78,7 @@ class StatusRow(Row, frozen=True):
 
     dataset_id: str
     lot: str
-    role: Role
+    role: DatasetRole
     job_id: str
     status: Status
     held_from: str

@@ -7,14 +7,17 @@ of them changes, and written in the same transaction.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.clock import HOUR, SECOND, Micros
 from penstock.locks import staleness
-from penstock.locks.lock_rules import Status, readable, usable, writable
+from penstock.locks.lock_rules import readable, usable, writable
 from penstock.locks.queries import hold_reasons
-from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
+from penstock.locks.rows import LogRow, LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import sort_key
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import sort_key
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 BACK_OFF_MAX: Micros = HOUR
@@ -192,7 +195,7 @@ def refresh_others(
     Readers care only for what is READY: it was not before, or is not any more.
     """
     wires = [wire for dataset in job.output_ids for wire in room.wires.get(dataset) or ()]
-    touched = {other for role, other in wires if readers or role == Role.OUTPUT}
+    touched = {other for role, other in wires if readers or role == DatasetRole.OUTPUT}
     for other in sorted(touched - {job.job_id}):
         if (found := room.jobs.get(other)) is not None:
             refresh(room, found, lots, now, ranks)

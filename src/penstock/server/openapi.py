@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from penstock import __version__
-from penstock.catalog.text_schemas import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
-from penstock.server.errors import STATUS, Refusal
+from penstock.schema.shape import Refusal
+from penstock.schema.texts import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
+from penstock.server.errors import STATUS
 from penstock.server.responses import Flow, Page
 from penstock.server.routing import Route
 

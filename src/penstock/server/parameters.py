@@ -21,7 +21,6 @@ _PARAMETERS_MAX = 100
 Limit = Annotated[int, Meta(ge=0, le=LIMIT_MAX, description="how many to show at most")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="how many to leave out first")]
 Depth = Annotated[int, Meta(ge=0, le=DEPTH_MAX, description="how many edges away to look")]
-Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 class Query(Struct, frozen=True, rename="camel"):

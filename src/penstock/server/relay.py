@@ -15,7 +15,8 @@ from penstock.db import Database
 from penstock.db.database import Listener
 from penstock.errors import Busy, PenstockError
 from penstock.locks.queries import visibility
-from penstock.lots.outbox import CHANNEL, LotEvent, events_after
+from penstock.lots.outbox import CHANNEL, events_after
+from penstock.schema.subscribers import LotEvent
 from penstock.telemetry import logs
 
 PAGE = 500

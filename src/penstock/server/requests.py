@@ -14,12 +14,13 @@ from penstock.catalog.queries.catalog import get_dataset, get_run
 from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
-from penstock.ingest.collections import Collection, all_collections, find_collection
+from penstock.ingest.collections import all_collections, find_collection
 from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.service import Act, IngestService
 from penstock.plane import Plane
+from penstock.schema.ingest import Collection
 from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Sender
 from penstock.server.content import Budget, Stream
 from penstock.server.epochs import Epochs

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.errors import PenstockError
+from penstock.schema.shape import Empty
 from penstock.server.asgi import Receive, Send
 
 
@@ -70,10 +71,6 @@ class Answer(NamedTuple):
     body: bytes
     content_type: bytes = JSON
     headers: tuple[Header, ...] = ()
-
-
-class Empty(Struct, frozen=True):
-    """An answer that says nothing but its status, as the JSON object that clients expect."""
 
 
 class Page(NamedTuple):

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, get_type_hints
 from urllib.parse import unquote_to_bytes
 
-from penstock.access.keys import Role
 from penstock.errors import Malformed, NotFound
+from penstock.schema.admin import KeyRole
 from penstock.server.errors import MethodNotAllowed
 
 BASE = "/api/v1"
@@ -48,7 +48,7 @@ class Route:
     path: str
     handler: Callable[..., Any]
     reach: Reach = Reach.NAMESPACE
-    role: Role | None = Role.READER
+    role: KeyRole | None = KeyRole.READER
     status: int = 200
     also: int | None = None
     accepts: Any = None

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from penstock.client.documents import catalog as docs
 from penstock.client.names import Name, names
 from penstock.client.operation import call
 from penstock.client.request import Request, delete, get, post, put, said
+from penstock.schema import catalog as docs
 
 DatasetType = Literal["DB_TABLE", "STREAM"]
 JobType = Literal["BATCH", "STREAM", "SERVICE"]
@@ -125,7 +125,7 @@ class CatalogCalls:
         source: str,
         type: DatasetType = "DB_TABLE",
         physical_name: str | None = None,
-        fields: Sequence[docs.Field] | None = None,
+        fields: Sequence[docs.DatasetField] | None = None,
         tags: Sequence[str] | None = None,
         description: str | None = None,
         run_id: str | None = None,

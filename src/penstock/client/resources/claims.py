@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.client.documents import lots as docs
-from penstock.client.documents.catalog import Run
 from penstock.client.errors import ApiError
 from penstock.client.names import Name, names
 from penstock.client.operation import call
 from penstock.client.request import Flow, Request, ask, get, post, said
+from penstock.schema import locks as docs
+from penstock.schema.catalog import Run
 
 Settle = Callable[[docs.Stopped | ApiError], Flow[docs.Stopped]]
 

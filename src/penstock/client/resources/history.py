@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from penstock import ids
-from penstock.client.documents import catalog as docs
-from penstock.client.documents import graphs
 from penstock.client.operation import call
 from penstock.client.request import Empty, Request, get, nothing, post, said, written
+from penstock.schema import lineage as graphs
+from penstock.schema.catalog import AllRuns, BatchResult, Events, Run, RunFacets, Runs
+from penstock.schema.lineage import RunFamily
+from penstock.schema.search import SearchRecords, SearchResults
 
 Direction = Literal["both", "upstream", "downstream"]
 History = Literal["current", "all"]
@@ -26,10 +28,10 @@ class HistoryCalls:
         return post(Empty, "lineage", body=_body(event), repeatable=True).then(nothing)
 
     @call
-    def emit_batch(self, events: Sequence[Event]) -> Request[docs.BatchResult]:
+    def emit_batch(self, events: Sequence[Event]) -> Request[BatchResult]:
         """Send OpenLineage events; each succeeds or fails alone."""
         body = b"[" + b",".join(map(_body, events)) + b"]"
-        return post(docs.BatchResult, "lineage", "batch", body=body, repeatable=True)
+        return post(BatchResult, "lineage", "batch", body=body, repeatable=True)
 
     @call
     def events(
@@ -42,13 +44,13 @@ class HistoryCalls:
         types: Sequence[EventKind] = (),
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.Events]:
+    ) -> Request[Events]:
         """The events, of one namespace or of all, whose time is in [after, before).
 
         With `types`, only those of runs, of jobs or of datasets.
         """
         return get(
-            docs.Events,
+            Events,
             "events",
             *(() if namespace is None else (namespace,)),
             types=types,
@@ -69,7 +71,7 @@ class HistoryCalls:
         nominal_start: str | None = None,
         nominal_end: str | None = None,
         args: Mapping[str, Any] | None = None,
-    ) -> Request[docs.Run]:
+    ) -> Request[Run]:
         """Make a run of a job; with an id that is there already, it is that run."""
         body = said(
             id=run_id or ids.new_id(),
@@ -78,32 +80,32 @@ class HistoryCalls:
             args=args,
         )
         at = ("namespaces", namespace, "jobs", job, "runs")
-        return post(docs.Run, *at, body=body, repeatable=True)
+        return post(Run, *at, body=body, repeatable=True)
 
     @call
-    def start_run(self, run_id: str, *, at: str | None = None) -> Request[docs.Run]:
+    def start_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
         """Mark a run as started, now or at a time."""
         return _mark(run_id, "start", at)
 
     @call
-    def complete_run(self, run_id: str, *, at: str | None = None) -> Request[docs.Run]:
+    def complete_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
         """Mark a run as completed: the versions it made become current."""
         return _mark(run_id, "complete", at)
 
     @call
-    def fail_run(self, run_id: str, *, at: str | None = None) -> Request[docs.Run]:
+    def fail_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
         """Mark a run as failed: what is current stays as it is."""
         return _mark(run_id, "fail", at)
 
     @call
-    def abort_run(self, run_id: str, *, at: str | None = None) -> Request[docs.Run]:
+    def abort_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
         """Mark a run as aborted: what is current stays as it is."""
         return _mark(run_id, "abort", at)
 
     @call
-    def run(self, run_id: str) -> Request[docs.Run]:
+    def run(self, run_id: str) -> Request[Run]:
         """One run."""
-        return get(docs.Run, *_run(run_id))
+        return get(Run, *_run(run_id))
 
     @call
     def runs(
@@ -113,34 +115,32 @@ class HistoryCalls:
         namespace: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> Request[docs.AllRuns]:
+    ) -> Request[AllRuns]:
         """The runs in these states or in any, newest first; `after` is the `next` of a page."""
-        return get(docs.AllRuns, "runs", state=state, namespace=namespace, limit=limit, after=after)
+        return get(AllRuns, "runs", state=state, namespace=namespace, limit=limit, after=after)
 
     @call
     def job_runs(
         self, namespace: str, name: str, *, limit: int = 100, offset: int = 0
-    ) -> Request[docs.Runs]:
+    ) -> Request[Runs]:
         """The runs of a job, newest first."""
         at = ("namespaces", namespace, "jobs", name, "runs")
-        return get(docs.Runs, *at, limit=limit, offset=offset)
+        return get(Runs, *at, limit=limit, offset=offset)
 
     @call
-    def run_facets(
-        self, run_id: str, *, of: Literal["run", "job"] = "run"
-    ) -> Request[docs.RunFacets]:
+    def run_facets(self, run_id: str, *, of: Literal["run", "job"] = "run") -> Request[RunFacets]:
         """The facets of a run, or those that its job had in it."""
-        return get(docs.RunFacets, *_run(run_id), "facets", type=of)
+        return get(RunFacets, *_run(run_id), "facets", type=of)
 
     @call
-    def run_family(self, run_id: str) -> Request[docs.RunFamily]:
+    def run_family(self, run_id: str) -> Request[RunFamily]:
         """A run and the runs that it began, and so on, with when each went."""
-        return get(docs.RunFamily, *_run(run_id), "family")
+        return get(RunFamily, *_run(run_id), "family")
 
     @call
-    def run_events(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[docs.Events]:
+    def run_events(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[Events]:
         """The events received about a run, newest first."""
-        return get(docs.Events, *_run(run_id), "events", limit=limit, offset=offset)
+        return get(Events, *_run(run_id), "events", limit=limit, offset=offset)
 
     @call
     def lineage(
@@ -211,10 +211,10 @@ class HistoryCalls:
         after: str | None = None,
         limit: int = 10,
         offset: int = 0,
-    ) -> Request[docs.SearchResults]:
+    ) -> Request[SearchResults]:
         """Datasets and jobs that have all these words, by name or the last updated first."""
         return get(
-            docs.SearchResults,
+            SearchResults,
             "search",
             q=words,
             filter=kind,
@@ -229,11 +229,9 @@ class HistoryCalls:
     @call
     def search_records(
         self, text: str, *, namespace: str | None = None, limit: int = 20
-    ) -> Request[docs.SearchRecords]:
+    ) -> Request[SearchRecords]:
         """Runs, lots, batches, ingest jobs, stored objects and files, by an id, name or digest."""
-        return get(
-            docs.SearchRecords, "search", "records", q=text, namespace=namespace, limit=limit
-        )
+        return get(SearchRecords, "search", "records", q=text, namespace=namespace, limit=limit)
 
 
 def _body(event: Event) -> bytes:
@@ -244,5 +242,5 @@ def _run(run_id: str) -> tuple[str, ...]:
     return "jobs", "runs", run_id
 
 
-def _mark(run_id: str, action: str, at: str | None) -> Request[docs.Run]:
-    return post(docs.Run, *_run(run_id), action, at=at, repeatable=True)
+def _mark(run_id: str, action: str, at: str | None) -> Request[Run]:
+    return post(Run, *_run(run_id), action, at=at, repeatable=True)

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from penstock import ids
-from penstock.client.documents import ingest as docs
 from penstock.client.operation import call
 from penstock.client.request import Request, get, given, post, said
 from penstock.client.uploads import Content, Upload
+from penstock.schema import ingest as docs
 
 # What was uploaded is on the server's disk before it answers, and that can take a while.
 UPLOAD_TIMEOUT_SECONDS = 1800.0
@@ -22,9 +22,9 @@ class IngestCalls:
         return get(docs.Collections, "ingest", "collections")
 
     @call
-    def collection(self, name: str) -> Request[docs.Collection]:
+    def collection(self, name: str) -> Request[docs.ShownCollection]:
         """One collection."""
-        return get(docs.Collection, "ingest", "collections", name)
+        return get(docs.ShownCollection, "ingest", "collections", name)
 
     @call
     def upload_payload(
@@ -44,10 +44,10 @@ class IngestCalls:
         collection: str,
         url: str,
         *,
-        type: docs.PayloadType | None = None,
-        mode: docs.Mode | None = None,
+        type: docs.PayloadType | str | None = None,
+        mode: docs.SubmissionMode | str | None = None,
         name: str | None = None,
-        digest: tuple[docs.Algorithm, str] | None = None,
+        digest: tuple[docs.DigestAlgorithm, str] | None = None,
         size: int | None = None,
         primary_id: str | None = None,
         local_id: str | None = None,
@@ -55,10 +55,10 @@ class IngestCalls:
         what: str | None = None,
         when: str | None = None,
         where: str | None = None,
-        clear: Iterable[docs.ErcPart] = (),
+        clear: Iterable[docs.ErcPart | str] = (),
         submitter: str | None = None,
         key: str | None = None,
-    ) -> Request[docs.Batch]:
+    ) -> Request[docs.ShownBatch]:
         """Submit a payload; two submissions to a collection with one key are one batch.
 
         Without a key it has one of its own, so that a call is one batch however often it is sent.
@@ -80,7 +80,7 @@ class IngestCalls:
             submitter=submitter,
             key=key or ids.new_id(),
         )
-        return post(docs.Batch, "ingest", "batches", body=body, repeatable=True)
+        return post(docs.ShownBatch, "ingest", "batches", body=body, repeatable=True)
 
     @call
     def batches(
@@ -103,9 +103,9 @@ class IngestCalls:
         )
 
     @call
-    def batch(self, batch_id: str) -> Request[docs.Batch]:
+    def batch(self, batch_id: str) -> Request[docs.ShownBatch]:
         """One batch."""
-        return get(docs.Batch, *_batch(batch_id))
+        return get(docs.ShownBatch, *_batch(batch_id))
 
     @call
     def batch_jobs(
@@ -121,9 +121,9 @@ class IngestCalls:
         return get(docs.BatchJobs, *at, status=status, limit=limit, after=after)
 
     @call
-    def batch_report(self, batch_id: str) -> Request[docs.Report]:
+    def batch_report(self, batch_id: str) -> Request[docs.ShownReport]:
         """The last report of a batch."""
-        return get(docs.Report, *_batch(batch_id), "report")
+        return get(docs.ShownReport, *_batch(batch_id), "report")
 
     @call
     def ingest_jobs(
@@ -151,9 +151,9 @@ class IngestCalls:
         return get(docs.FailedJobs, "ingest", "failed-jobs", limit=limit)
 
     @call
-    def ingest_job(self, job_id: str) -> Request[docs.IngestJob]:
+    def ingest_job(self, job_id: str) -> Request[docs.ShownIngestJob]:
         """One ingest job."""
-        return get(docs.IngestJob, "ingest", "jobs", job_id)
+        return get(docs.ShownIngestJob, "ingest", "jobs", job_id)
 
     @call
     def queue(self) -> Request[docs.Queue]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Literal, TypeVar
 
-from penstock.client.documents import ingest as docs
 from penstock.client.operation import call, read
 from penstock.client.request import Empty, Lines, Request, delete, gone, nothing, post, put, said
+from penstock.schema import ingest as docs
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class IngestAdminCalls:
         places: Iterable[str] | None = None,
         lots: str | None = None,
         keep_days: int | None = None,
-    ) -> Request[docs.Collection]:
+    ) -> Request[docs.ShownCollection]:
         """Make a collection, or give it another profile; what is left out has its default.
 
         `lots` says what a lot of its dataset is: a `batch`, or an interval such as PT1H.
@@ -69,7 +69,7 @@ class IngestAdminCalls:
             lots=lots,
             keepDays=keep_days,
         )
-        return put(docs.Collection, *_collection(name), body=body)
+        return put(docs.ShownCollection, *_collection(name), body=body)
 
     @call
     def delete_collection(self, name: str) -> Request[None]:
@@ -77,43 +77,45 @@ class IngestAdminCalls:
         return delete(Empty, *_collection(name)).then(nothing).settled(gone)
 
     @call
-    def hold_collection(self, name: str, why: str) -> Request[docs.Collection]:
+    def hold_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
         """Stop a collection: new batches and jobs of it are held."""
-        return _act(docs.Collection, *_collection(name), "hold", why=why, repeatable=True)
+        return _act(docs.ShownCollection, *_collection(name), "hold", why=why, repeatable=True)
 
     @call
-    def release_collection(self, name: str, why: str) -> Request[docs.Collection]:
+    def release_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
         """Let a collection go on; what it held stays held."""
-        return _act(docs.Collection, *_collection(name), "release", why=why, repeatable=True)
+        return _act(docs.ShownCollection, *_collection(name), "release", why=why, repeatable=True)
 
     @call
-    def hold_batch(self, batch_id: str, why: str) -> Request[docs.Batch]:
+    def hold_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
         """Hold a batch: itself, or those of its jobs that have not begun."""
-        return _act(docs.Batch, *_batch(batch_id), "hold", why=why)
+        return _act(docs.ShownBatch, *_batch(batch_id), "hold", why=why)
 
     @call
-    def release_batch(self, batch_id: str, why: str) -> Request[docs.Batch]:
+    def release_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
         """Let a held batch, and every held job of it, go on."""
-        return _act(docs.Batch, *_batch(batch_id), "release", why=why)
+        return _act(docs.ShownBatch, *_batch(batch_id), "release", why=why)
 
     @call
-    def resume_batch(self, batch_id: str, why: str) -> Request[docs.Resumed]:
+    def resume_batch(self, batch_id: str, why: str) -> Request[docs.ResumedJobs]:
         """Let every failed job of a batch go on, and say where each goes.
 
         A batch whose payload could not be read has it read again.
         """
-        return _act(docs.Resumed, *_batch(batch_id), "resume", why=why)
+        return _act(docs.ResumedJobs, *_batch(batch_id), "resume", why=why)
 
     @call
-    def update_report(self, batch_id: str, why: str) -> Request[docs.Batch]:
+    def update_report(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
         """Have a failed batch reported anew."""
-        return _act(docs.Batch, *_batch(batch_id), "update-report", why=why)
+        return _act(docs.ShownBatch, *_batch(batch_id), "update-report", why=why)
 
     @call
     def prioritize_batch(self, batch_id: str, priority: int, why: str) -> Request[int]:
         """Change when the turn of a batch's open jobs is; returned is how many there are."""
         at, body = (*_batch(batch_id), "priority"), said(priority=priority, why=why)
-        return post(docs.Changed, *at, body=body, repeatable=True).then(lambda done: done.changed)
+        return post(docs.ChangedJobs, *at, body=body, repeatable=True).then(
+            lambda done: done.changed
+        )
 
     @call
     def delete_batch(
@@ -127,32 +129,32 @@ class IngestAdminCalls:
         )
 
     @call
-    def hold_ingest_job(self, job_id: str, why: str) -> Request[docs.IngestJob]:
+    def hold_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
         """Hold a job that has not begun."""
-        return _act(docs.IngestJob, *_job(job_id), "hold", why=why)
+        return _act(docs.ShownIngestJob, *_job(job_id), "hold", why=why)
 
     @call
-    def release_ingest_job(self, job_id: str, why: str) -> Request[docs.IngestJob]:
+    def release_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
         """Let a held job go on."""
-        return _act(docs.IngestJob, *_job(job_id), "release", why=why)
+        return _act(docs.ShownIngestJob, *_job(job_id), "release", why=why)
 
     @call
-    def resume_ingest_job(self, job_id: str, why: str) -> Request[docs.IngestJob]:
+    def resume_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
         """Let a failed job go on after the last stage that succeeded."""
-        return _act(docs.IngestJob, *_job(job_id), "resume", why=why)
+        return _act(docs.ShownIngestJob, *_job(job_id), "resume", why=why)
 
     @call
-    def fail_ingest_job(self, job_id: str, why: str) -> Request[docs.IngestJob]:
+    def fail_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
         """Force a job to failed, whoever is working on it."""
-        return _act(docs.IngestJob, *_job(job_id), "fail", why=why)
+        return _act(docs.ShownIngestJob, *_job(job_id), "fail", why=why)
 
     @call
     def prioritize_ingest_job(
         self, job_id: str, priority: int, why: str
-    ) -> Request[docs.IngestJob]:
+    ) -> Request[docs.ShownIngestJob]:
         """Change when a job's turn is; low comes first."""
         at, body = (*_job(job_id), "priority"), said(priority=priority, why=why)
-        return post(docs.IngestJob, *at, body=body, repeatable=True)
+        return post(docs.ShownIngestJob, *at, body=body, repeatable=True)
 
     @call
     def delete_ingest_job(

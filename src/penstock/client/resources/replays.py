@@ -4,9 +4,9 @@ from typing import Literal
 
 from msgspec import to_builtins
 
-from penstock.client.documents import replays as docs
 from penstock.client.operation import call
 from penstock.client.request import Request, get, post, put, said
+from penstock.schema import operations as docs
 
 StepState = Literal["pending", "going", "done", "failed", "blocked"]
 
@@ -30,9 +30,9 @@ class ReplayCalls:
         return put(docs.Replay, "replays", replay_id, body=body)
 
     @call
-    def replays(self, limit: int = 100) -> Request[docs.Replays]:
+    def replays(self, limit: int = 100) -> Request[docs.ReplayList]:
         """The last replays, newest first."""
-        return get(docs.Replays, "replays", limit=limit)
+        return get(docs.ReplayList, "replays", limit=limit)
 
     @call
     def replay(self, replay_id: str) -> Request[docs.Replay]:

@@ -4,14 +4,14 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from penstock.client.documents.catalog import Document
 from penstock.client.operation import call
 from penstock.client.request import Request, delete, get, put, written
+from penstock.schema.shape import Shape
 
 SubscriberKind = Literal["webhook", "openlineage"]
 
 
-class Subscriber(Document, frozen=True):
+class Subscriber(Shape, frozen=True):
     """Who is told of what happens to lots: how far, and what went wrong last."""
 
     name: str
@@ -32,7 +32,7 @@ class Subscriber(Document, frozen=True):
     updated_at: str
 
 
-class Subscribers(Document, frozen=True):
+class Subscribers(Shape, frozen=True):
     """All subscribers."""
 
     subscribers: tuple[Subscriber, ...]

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write, dataset_row, job_row
-from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
+from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
@@ -14,7 +14,6 @@ from penstock.locks.commands.claims import wired
 from penstock.locks.explain import advice
 from penstock.locks.explain.facts import Gate, Stop
 from penstock.locks.explain.why import why
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import list_stops_of_dataset, list_stops_of_job
 from penstock.locks.queries.hold_reasons import (
     QUALITY,
@@ -36,9 +35,11 @@ from penstock.locks.rows import (
     WorkRow,
 )
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import LotTables
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 _SHOWN_MAX = 3
@@ -362,7 +363,7 @@ class HoldLot(Admin, frozen=True):
     def _held(self, dataset: DatasetRow, held: StatusRow | None, now: Micros) -> StatusRow:
         if held is None:
             return StatusRow(
-                dataset.id, self.lot, Role.OUTPUT, OUTSIDE, Status.HOLD, "", None, None, now
+                dataset.id, self.lot, DatasetRole.OUTPUT, OUTSIDE, Status.HOLD, "", None, None, now
             )
         if held.status == Status.RUNNING:
             raise Conflict(
@@ -441,7 +442,7 @@ class HoldWork(Admin, frozen=True):
             raise refusal
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
-            room.put_status(StatusRow(NOWHERE, self.lot, Role.INPUT, job.job_id, *keep))
+            room.put_status(StatusRow(NOWHERE, self.lot, DatasetRole.INPUT, job.job_id, *keep))
         else:
             room.keep_no_more(job.job_id, self.lot)
             self._let_try(room, job, now)

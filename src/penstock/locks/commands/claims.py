@@ -17,7 +17,8 @@ from penstock.locks.commands.wiring import WireJob
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot
+from penstock.schema.locks import LEASE_SECONDS_MAX
+from penstock.schema.lot_ids import check_lot
 from penstock.states import RUN, WorkState
 
 
@@ -39,7 +40,6 @@ class MarkFreeRun(Write, frozen=True):
 
 
 CLAIMS_AT_ONCE_MAX = 1000
-LEASE_SECONDS_MAX = 7 * 24 * 3600
 
 
 class Pinned(Struct, frozen=True, gc=False):

@@ -1,27 +1,13 @@
 """Whether a dataset or a job goes lot by lot at all, for whoever does not know before asking."""
 
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.gaps.spans import find_span
 from penstock.locks.queries.claims import find_dataset, get_held_dataset, get_wiring
-from penstock.locks.shapes import Held, Wiring
-from penstock.lots.ids import Interval
-
-
-class LotwiseDataset(Shape, frozen=True):
-    """Whether a dataset is held, and by which interval its gaps can be named, if by any."""
-
-    held: Held | None
-    interval: Interval | None
-
-
-class LotwiseJob(Shape, frozen=True):
-    """How a job's lots are worked on; None if it does not work lot by lot."""
-
-    wiring: Wiring | None
-    is_arc: bool
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import LotwiseDataset, LotwiseJob
+from penstock.schema.lot_ids import Interval
 
 
 def lotwise_dataset(tx: Transaction, namespace: str, dataset: str, now: Micros) -> LotwiseDataset:

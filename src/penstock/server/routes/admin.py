@@ -1,22 +1,32 @@
 """Keys and the audit log, for administrators."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
 from penstock.access import audit
-from penstock.access.keys import LOCAL, Key, ListedKey, Rate, Role
-from penstock.catalog.shapes import Shape, time_or_none
+from penstock.access.keys import LOCAL, Key, ListedKey, Rate
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, Unauthorized
 from penstock.plane import Plane
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.run import check
+from penstock.schema.admin import (
+    AuditExport,
+    AuditLog,
+    CreatedKey,
+    KeyRole,
+    ShownCaller,
+    ShownEntry,
+    ShownKey,
+    ShownKeys,
+)
+from penstock.schema.shape import time_or_none
+from penstock.schema.texts import Time
 from penstock.server.content import Body, OwnBody
-from penstock.server.parameters import Limit, Paging, Query, Time, moment
+from penstock.server.parameters import Limit, Paging, Query, moment
 from penstock.server.requests import Call
 from penstock.server.responses import NDJSON, Flow, lines
 from penstock.server.routing import BASE, Reach, Route
@@ -29,7 +39,7 @@ class KeyBody(Body, frozen=True):
     """The key to make."""
 
     name: str
-    role: Role
+    role: KeyRole
     namespace: str | None = None
     requests_per_second: int | None = None
     bytes_per_second: int | None = None
@@ -56,68 +66,12 @@ class AuditQuery(Paging, frozen=True):
     since: Time | None = None
 
 
-class ShownKey(Shape, frozen=True):
-    """A key without its secret."""
-
-    id: str
-    name: str
-    role: Role
-    namespace: str | None
-    created_at: str
-    revoked_at: str | None
-    requests_per_second: int | None
-    bytes_per_second: int | None
-
-
-class ShownKeys(Shape, frozen=True):
-    """The keys there are."""
-
-    keys: Sequence[ShownKey]
-
-
-class CreatedKey(Shape, frozen=True):
-    """A new key with its token, which is shown this once."""
-
-    key: ShownKey
-    token: str
-
-
-class ShownEntry(Shape, frozen=True):
-    """Who did what to what, when and from where.
-
-    The address is empty for a process that opened the database itself. The hash covers the entry
-    and the one before it.
-    """
-
-    id: int
-    at: str
-    who: str
-    address: str
-    action: str
-    target: str
-    detail: str
-    hash: str
-
-
-class AuditLog(Shape, frozen=True):
-    """A part of the audit log."""
-
-    entries: Sequence[ShownEntry]
-
-
 class ExportQuery(Query, frozen=True):
     """Since when, after which entry, and how many at a time."""
 
     since: Time | None = None
     after: Annotated[str | None, Meta(description="the `next` of the page before")] = None
     limit: Limit = 1000
-
-
-class AuditExport(Shape, frozen=True):
-    """A page of the audit log, oldest first; `next` leads to the page after it, if there is one."""
-
-    entries: Sequence[ShownEntry]
-    next: str | None
 
 
 async def create_key(call: Call, body: KeyBody) -> CreatedKey:
@@ -220,12 +174,12 @@ def _shown(key: ListedKey) -> ShownKey:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, Role.ADMIN),
-    Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, Role.ADMIN, status=201),
-    Route("PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, Role.ADMIN),
-    Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, Role.ADMIN),
-    Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, Role.ADMIN),
-    Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, Role.ADMIN),
+    Route("GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, KeyRole.ADMIN, status=201),
+    Route("PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, KeyRole.ADMIN),
 )
 
 
@@ -250,19 +204,8 @@ async def check_invariants(call: Call, query: CheckQuery) -> Flow:
 
 
 CHECK_ROUTES = (
-    Route("GET", f"{BASE}/check", check_invariants, Reach.EVERYTHING, Role.ADMIN, media=NDJSON),
+    Route("GET", f"{BASE}/check", check_invariants, Reach.EVERYTHING, KeyRole.ADMIN, media=NDJSON),
 )
-
-
-class ShownCaller(Shape, frozen=True):
-    """Who is asking. `name` is null where no key was sent and none is needed: then all is allowed.
-
-    A key with a `namespace` may touch only that one.
-    """
-
-    name: str | None
-    role: Role
-    namespace: str | None
 
 
 async def show_key(call: Call) -> ShownCaller:

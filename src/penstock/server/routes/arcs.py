@@ -1,49 +1,68 @@
 """Arcs: declared, shown with their lots, cleaned and synced."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
+from penstock.arcs.arrivals.arrival import Arrival
 from penstock.arcs.arrivals.commands import ApplyArrival, ForgetArrival
-from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, landings_of, refused_objects
+from penstock.arcs.arrivals.rows import (
+    ArrivalRow,
+    all_arrivals,
+    find_arrival,
+    landings_of,
+    refused_objects,
+)
 from penstock.arcs.commands import ApplyArc, ForgetArc
 from penstock.arcs.declaring import Declare
 from penstock.arcs.outputs.cleaning import clean_lot
-from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync, Synced
-from penstock.arcs.overview import (
-    ArcLot,
-    ArcLotDetail,
-    ArcPart,
-    count_lots,
-    get_arc_lot,
-    list_arc_lots,
-)
+from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync
+from penstock.arcs.overview import count_lots, get_arc_lot, list_arc_lots
 from penstock.arcs.queries import all_arcs, find_arc, read_manifest
-from penstock.arcs.rows import PartState
+from penstock.arcs.rows import ArcRow
 from penstock.arcs.spec import Arc
-from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Forbidden, NotFound
+from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
-from penstock.server.arcs_shapes import (
+from penstock.schema.admin import KeyRole
+from penstock.schema.arcs import (
     ArcBody,
-    ArrivalBody,
+    ArcCounts,
+    ArcLotDetail,
+    ArcLots,
+    ArcPart,
+    Arcs,
+    ChangedDeclarations,
     NamedArc,
+    PartState,
+    ShownArc,
+    ShownArcInput,
+    ShownArcOutput,
+    ShownArcParts,
+    ShownArcRetry,
+    ShownArcWorkload,
+    Synced,
+)
+from penstock.schema.arrivals import (
+    ArrivalBody,
+    ArrivalFailure,
+    Arrivals,
     NamedArrival,
     RefusedObject,
-    ShownArc,
     ShownArrival,
-    shown_arc,
-    shown_arrival,
+    UntakenObjects,
 )
+from penstock.schema.shape import Empty
 from penstock.server.content import Body
 from penstock.server.parameters import Limit, Query
 from penstock.server.requests import Call
-from penstock.server.responses import NOTHING, Empty
+from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, Reach, Route
 from penstock.states import ArcState
@@ -70,31 +89,18 @@ class SyncBody(Body, frozen=True):
     lots: Annotated[int, Meta(ge=1, le=LOTS_AT_ONCE)] = LOTS_AT_ONCE
 
 
-class Arcs(Shape, frozen=True):
-    """The arcs, by name."""
-
-    arcs: Sequence[ShownArc]
-
-
-class ArcLots(Shape, frozen=True):
-    """A part of an arc's lots, by lot; `next` is the lot to go on after, null at the end."""
-
-    lots: Sequence[ArcLot]
-    next: str | None
-
-
 def list_arcs(tx: Transaction, key: Key, query: ArcsQuery) -> Arcs:
     """List arcs by name, with how many of their lots stand where."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arcs(tx) if spaces <= {row.namespace}]
     counts = count_lots(tx, rows)
-    return Arcs([shown_arc(row, counts[row.job_id]) for row in rows])
+    return Arcs([show_arc(row, counts[row.job_id]) for row in rows])
 
 
 def get_arc(tx: Transaction, namespace: str, arc: str) -> ShownArc:
     """Show an arc as it was declared, and how many of its lots stand where."""
     row = find_arc(tx, namespace, arc)
-    return shown_arc(row, count_lots(tx, [row])[row.job_id])
+    return show_arc(row, count_lots(tx, [row])[row.job_id])
 
 
 async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownArc:
@@ -102,7 +108,7 @@ async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownA
 
     What is left out has its default. Saying the same again changes nothing.
     """
-    declared = body.declared(namespace, arc)
+    declared = read_arc(body, namespace=namespace, name=arc)
     await check_arc(call, declared)
     await call.submit(ApplyArc(call.key.name, declared))
     return await call.read(get_arc, namespace, arc)
@@ -188,12 +194,12 @@ ROUTES = (
     Route("GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
     Route("GET", _ARC, get_arc),
     # An arc's command runs on the engines: whoever declares one can do what they can.
-    Route("PUT", _ARC, put_arc, role=Role.ADMIN),
-    Route("DELETE", _ARC, delete_arc, role=Role.ADMIN),
+    Route("PUT", _ARC, put_arc, role=KeyRole.ADMIN),
+    Route("DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
     Route("GET", f"{_ARC}/lots", list_lots),
     Route("GET", _LOT, get_lot),
-    Route("POST", f"{_LOT}/clean", clean, role=Role.ADMIN),
-    Route("POST", f"{_ARC}/sync", sync, role=Role.ADMIN),
+    Route("POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
+    Route("POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
 )
 
 
@@ -207,7 +213,7 @@ def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
         RefusedObject(each.uri, each.lot, each.size, format_time(each.at))
         for each in refused_objects(tx, row.dataset_id, most=_REFUSED_MAX)
     ]
-    return shown_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
+    return show_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
 
 
 class ArrivalsQuery(Query, frozen=True):
@@ -216,18 +222,12 @@ class ArrivalsQuery(Query, frozen=True):
     namespace: str | None = None
 
 
-class Arrivals(Shape, frozen=True):
-    """Where datasets arrive, by name; what was refused is shown with each alone."""
-
-    arrivals: Sequence[ShownArrival]
-
-
 def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
     """List where the objects of datasets arrive, how far each has come, and what was met there."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arrivals(tx) if spaces <= {row.namespace}]
     met = landings_of(tx, [row.dataset_id for row in rows])
-    return Arrivals([shown_arrival(row, (), met.get(row.dataset_id)) for row in rows])
+    return Arrivals([show_arrival(row, (), met.get(row.dataset_id)) for row in rows])
 
 
 async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:
@@ -237,7 +237,9 @@ async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBod
     it takes a key that is for every namespace.
     """
     check_arrivals(call)
-    await call.submit(ApplyArrival(call.key.name, body.declared(namespace, dataset)))
+    await call.submit(
+        ApplyArrival(call.key.name, Arrival(**asdict(body), namespace=namespace, dataset=dataset))
+    )
     return await call.read(get_arrival, namespace, dataset)
 
 
@@ -261,8 +263,8 @@ _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
 ARRIVAL_ROUTES = (
     Route("GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
     Route("GET", _ARRIVAL, get_arrival),
-    Route("PUT", _ARRIVAL, put_arrival, role=Role.ADMIN),
-    Route("DELETE", _ARRIVAL, delete_arrival, role=Role.ADMIN),
+    Route("PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
+    Route("DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
 )
 
 
@@ -274,27 +276,82 @@ class DeclarationsBody(Body, frozen=True):
     dry_run: bool = False
 
 
-class Changed(Shape, frozen=True):
-    """Which arcs and arrivals are other than before, or would be."""
-
-    changed: Sequence[str]
-
-
-async def declare(call: Call, body: DeclarationsBody) -> Changed:
+async def declare(call: Call, body: DeclarationsBody) -> ChangedDeclarations:
     """Declare arcs and arrivals, or change them: all of them, or nothing.
 
     A dry run is refused for whatever the same call would be refused for.
     """
-    arcs = tuple(each.whole() for each in body.arcs)
+    arcs = tuple(read_arc(each) for each in body.arcs)
     for arc in arcs:
         call.key.require_namespace(arc.namespace)
         call.check_names(namespace=arc.namespace, job=arc.name)
         await check_arc(call, arc)
-    arrivals = tuple(each.whole() for each in body.arrivals)
+    arrivals = tuple(Arrival(**asdict(each)) for each in body.arrivals)
     for arrival in arrivals:
         call.check_names(namespace=arrival.namespace, dataset=arrival.dataset)
         check_arrivals(call)
-    return Changed(await call.submit(Declare(call.key.name, arcs, arrivals, body.dry_run)))
+    return ChangedDeclarations(
+        await call.submit(Declare(call.key.name, arcs, arrivals, body.dry_run))
+    )
 
 
-DECLARING_ROUTES = (Route("POST", f"{BASE}/declarations", declare, Reach.OWN, Role.ADMIN),)
+DECLARING_ROUTES = (Route("POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),)
+
+
+def show_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:
+    """Return an arc with the counts of its lots."""
+    arc = row.arc
+    return ShownArc(
+        namespace=row.namespace,
+        name=row.name,
+        project=arc.project,
+        version=arc.version,
+        description=arc.description,
+        inputs=[ShownArcInput(**asdict(each)) for each in arc.inputs],
+        outputs=[ShownArcOutput(**asdict(each)) for each in arc.outputs],
+        workload=ShownArcWorkload(**asdict(arc.workload)),
+        parts=ShownArcParts(**asdict(arc.parts)) if arc.parts else None,
+        retry=ShownArcRetry(**asdict(arc.retry)),
+        running_max=arc.running_max,
+        on_empty=arc.on_empty,
+        stale=arc.stale,
+        checks=arc.checks,
+        newest_first=arc.newest_first,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        counts=counts,
+    )
+
+
+def show_arrival(
+    row: ArrivalRow, refused: Sequence[RefusedObject], landing: LandingRow | None
+) -> ShownArrival:
+    """Return an arrival with the objects and errors that were met there."""
+    failed = untaken = None
+    if landing is not None and landing.error:
+        failed = ArrivalFailure(format_time(landing.failed_at), landing.error)
+    if landing is not None and landing.untaken:
+        untaken = UntakenObjects(landing.untaken, landing.example, landing.reason)
+    return ShownArrival(
+        **asdict(row.arrival),
+        open_from=format_time(row.open_from),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        refused=refused,
+        failed=failed,
+        untaken=untaken,
+    )
+
+
+def read_arc(body: ArcBody, **names: str) -> Arc:
+    """Return the arc that a body declares."""
+    return msgspec.convert({**_plain(body), **names}, Arc)
+
+
+def _plain(value: object) -> Any:
+    """Return a declaration as plain values, under the names of the Python fields."""
+    if isinstance(value, Struct):
+        return {key: _plain(each) for key, each in asdict(value).items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value

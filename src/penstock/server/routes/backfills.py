@@ -1,17 +1,18 @@
 """Backfills: lots of an arc, over a range of time or from a list, repaired a few at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from penstock.access.keys import Key, Role
-from penstock.arcs.backfills.backfills import MAX_RUNNING, Backfills, Plan, Progress, Scope
+from penstock.access.keys import Key
+from penstock.arcs.backfills.backfills import MAX_RUNNING, Backfills
 from penstock.arcs.backfills.rules import LISTED_MAX
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import LotName
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval
+from penstock.schema.admin import KeyRole
+from penstock.schema.lot_ids import Interval
+from penstock.schema.operations import Backfill, BackfillList, Begun, Scope
+from penstock.schema.texts import LotName
 from penstock.server.content import Body
 from penstock.server.parameters import Query
 from penstock.server.requests import Call
@@ -63,19 +64,6 @@ class BackfillsQuery(Query, frozen=True):
     limit: Annotated[int, Meta(ge=0, le=_LISTED_MAX)] = 100
 
 
-class Begun(Shape, frozen=True):
-    """The backfill that was begun or, of a dry run, what one would do."""
-
-    plan: Plan | None
-    backfill: Progress | None
-
-
-class BackfillList(Shape, frozen=True):
-    """The last backfills, newest first."""
-
-    backfills: Sequence[Progress]
-
-
 async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Begun:
     """Begin a backfill of an arc, or tell what one would do.
 
@@ -106,26 +94,26 @@ async def list_backfills(call: Call, query: BackfillsQuery) -> BackfillList:
     return BackfillList(await call.door.in_thread(_backfills(call).last, query.limit, own))
 
 
-async def get_backfill(call: Call, backfill: str) -> Progress:
+async def get_backfill(call: Call, backfill: str) -> Backfill:
     """Show how far a backfill is."""
     return await _own(call, backfill)
 
 
-async def _own(call: Call, backfill: str) -> Progress:
+async def _own(call: Call, backfill: str) -> Backfill:
     """A backfill that the key may see."""
     found = await call.door.in_thread(_backfills(call).status, backfill)
     _require(call.key, found)
     return found
 
 
-def _require(key: Key, found: Progress) -> None:
+def _require(key: Key, found: Backfill) -> None:
     key.require_own(found.namespace)
 
 
-def _moving(summary: str, move: Callable[[Backfills], Callable[..., Progress]]) -> Any:
+def _moving(summary: str, move: Callable[[Backfills], Callable[..., Backfill]]) -> Any:
     """The handler that moves a backfill to another state."""
 
-    async def act(call: Call, backfill: str, body: WhyBody) -> Progress:
+    async def act(call: Call, backfill: str, body: WhyBody) -> Backfill:
         await _own(call, backfill)
         moved = move(_backfills(call))
         return await call.door.in_thread(moved, backfill, call.key.name, body.why)
@@ -154,12 +142,12 @@ ROUTES = (
         "POST",
         f"{BASE}/namespaces/{{namespace}}/arcs/{{arc}}/backfills",
         start,
-        role=Role.ADMIN,
+        role=KeyRole.ADMIN,
     ),
     Route("GET", _ALL, list_backfills, Reach.OWN),
     Route("GET", _ONE, get_backfill, Reach.OWN),
     *(
-        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, Role.ADMIN)
+        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, KeyRole.ADMIN)
         for action, act in _MOVES.items()
     ),
 )

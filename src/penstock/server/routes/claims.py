@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
-from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
-from penstock.catalog.text_schemas import LOT_SCHEMA, Text
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, PenstockError
@@ -26,10 +24,25 @@ from penstock.locks.commands import (
 from penstock.locks.commands.claims import CLAIMS_AT_ONCE_MAX
 from penstock.locks.explain import no_work
 from penstock.locks.queries import claims as reading
-from penstock.locks.shapes import Claim, Lock, NoWorkReason, PinnedInput, ShownClaim, Stopped
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import EntityId, VersionId
+from penstock.schema.locks import (
+    Claim,
+    Claims,
+    Completed,
+    EndedClaim,
+    EndedClaims,
+    Lease,
+    Locks,
+    PinnedInput,
+    ShownClaim,
+    Stopped,
+)
+from penstock.schema.shape import Refusal, time_or_none
+from penstock.schema.texts import LOT_SCHEMA, Text
 from penstock.server import activity_log
 from penstock.server.content import Body
-from penstock.server.errors import Refusal, status_of
+from penstock.server.errors import status_of
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
 from penstock.server.routes.jobs import DatasetNameBody
@@ -107,49 +120,6 @@ class LocksQuery(Paging, frozen=True):
     job: str | None = None
     dataset: str | None = None
     lot: str | None = None
-
-
-class Locks(Shape, frozen=True):
-    """A part of the live claims, and how many there are, counted up to ten thousand."""
-
-    locks: Sequence[Lock]
-    total_count: int
-
-
-class Lease(Shape, frozen=True):
-    """Until when a claim holds."""
-
-    id: str
-    lease_until: str
-
-
-class Completed(Shape, frozen=True):
-    """The versions that a claim has published."""
-
-    id: str
-    versions: Sequence[VersionId]
-
-
-class EndedClaim(Shape, frozen=True):
-    """What became of one claim of several: the versions it published, or why it was refused."""
-
-    id: str
-    versions: Sequence[VersionId]
-    error: Refusal | None
-
-
-class Claims(Shape, frozen=True):
-    """What was claimed, or why there was nothing; and what became of claims to complete."""
-
-    claims: Sequence[Claim]
-    why: NoWorkReason | None
-    ended: Sequence[EndedClaim]
-
-
-class EndedClaims(Shape, frozen=True):
-    """What became of each claim, in the order they were given."""
-
-    ended: Sequence[EndedClaim]
 
 
 async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> Claims:
@@ -320,13 +290,13 @@ _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
 _CLAIM = f"{BASE}/claims/{{claim}}"
 
 ROUTES = (
-    Route("POST", f"{_JOB}/claims", claim_lots, role=Role.WRITER),
+    Route("POST", f"{_JOB}/claims", claim_lots, role=KeyRole.WRITER),
     Route("GET", f"{BASE}/locks", list_locks, Reach.OWN),
     Route("GET", _CLAIM, get_claim, Reach.OWN),
-    Route("POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/release", release_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, Role.WRITER),
-    Route("POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, Role.WRITER),
+    Route("POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, KeyRole.WRITER),
+    Route("POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, KeyRole.WRITER),
+    Route("POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, KeyRole.WRITER),
+    Route("POST", f"{_CLAIM}/release", release_claim, Reach.OWN, KeyRole.WRITER),
+    Route("POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, KeyRole.WRITER),
+    Route("POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, KeyRole.WRITER),
 )

@@ -1,28 +1,22 @@
 """Collections: what batches are submitted to, made, changed and stopped."""
 
-from collections.abc import Sequence
-
 import msgspec
 
-from penstock.access.keys import Key, Role
-from penstock.catalog.shapes import Shape
+from penstock.access.keys import Key
 from penstock.errors import Forbidden, Invalid, NotFound
-from penstock.ingest.collections import MASK, Collection, PutCollection
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.models import HoldKind
 from penstock.objects.keys import local_folder
-from penstock.server.ingest_shapes import ShownCollection, shown_collection
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import MASK, Collection, Collections, ShownCollection
+from penstock.schema.shape import Empty
+from penstock.server.ingest_shapes import shown_collection
 from penstock.server.requests import IngestRequest
-from penstock.server.responses import NOTHING, Empty
+from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, Reach, Route
 
 _TEXT_LENGTH_MAX = 10_000
-
-
-class Collections(Shape, frozen=True):
-    """The collections, by name."""
-
-    collections: Sequence[ShownCollection]
 
 
 def list_collections(visit: IngestRequest) -> Collections:
@@ -122,8 +116,8 @@ _COLLECTION = f"{_COLLECTIONS}/{{collection}}"
 ROUTES = (
     Route("GET", _COLLECTIONS, list_collections, Reach.OWN),
     Route("GET", _COLLECTION, get_collection, Reach.OWN),
-    Route("PUT", _COLLECTION, put_collection, Reach.OWN, Role.ADMIN),
-    Route("DELETE", _COLLECTION, delete_collection, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, Role.ADMIN),
+    Route("PUT", _COLLECTION, put_collection, Reach.OWN, KeyRole.ADMIN),
+    Route("DELETE", _COLLECTION, delete_collection, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, KeyRole.ADMIN),
 )

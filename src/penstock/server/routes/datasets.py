@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import (
     CreateDataset,
     DeleteDataset,
@@ -19,11 +19,18 @@ from penstock.catalog.commands import (
 )
 from penstock.catalog.events.schema import Field
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
-from penstock.catalog.text_schemas import Name, Text
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.lots.ids import clock_interval
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import (
+    CreatedDataset,
+    Dataset,
+    Datasets,
+    DatasetVersion,
+    DatasetVersions,
+)
+from penstock.schema.lot_ids import clock_interval
+from penstock.schema.texts import Name, Text
 from penstock.server.content import Body
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
@@ -50,20 +57,6 @@ class DatasetBody(Body, frozen=True):
     description: str | None = None
     run_id: str | None = None
     schema_location: str | None = None
-
-
-class Datasets(Shape, frozen=True):
-    """A part of a namespace's datasets, and how many there are in all."""
-
-    datasets: Sequence[Dataset]
-    total_count: int
-
-
-class DatasetVersions(Shape, frozen=True):
-    """A part of a dataset's versions, and how many there are in all."""
-
-    versions: Sequence[DatasetVersion]
-    total_count: int
 
 
 async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBody) -> Dataset:
@@ -103,14 +96,6 @@ class NewDatasetBody(Body, frozen=True):
     """The description of a new dataset."""
 
     description: str | None = None
-
-
-class CreatedDataset(Shape, frozen=True):
-    """A dataset that is new, and whether its namespace is new too."""
-
-    namespace: str
-    name: str
-    is_namespace_new: bool
 
 
 async def create_dataset(
@@ -229,14 +214,14 @@ _FIELD_TAG = f"{_ONE}/fields/{{field}}/tags/{{tag}}"
 ROUTES = (
     Route("GET", _ALL, list_datasets),
     Route("GET", _ONE, get_dataset),
-    Route("PUT", _ONE, put_dataset, role=Role.WRITER),
-    Route("POST", _ONE, create_dataset, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_dataset, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_dataset, role=Role.ADMIN),
+    Route("PUT", _ONE, put_dataset, role=KeyRole.WRITER),
+    Route("POST", _ONE, create_dataset, role=KeyRole.WRITER),
+    Route("DELETE", _ONE, delete_dataset, role=KeyRole.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_dataset, role=KeyRole.ADMIN),
     Route("GET", f"{_ONE}/versions", list_dataset_versions),
     Route("GET", f"{_ONE}/versions/{{version}}", get_dataset_version),
-    Route("POST", _TAG, tag_dataset, role=Role.WRITER),
-    Route("DELETE", _TAG, untag_dataset, role=Role.WRITER),
-    Route("POST", _FIELD_TAG, tag_field, role=Role.WRITER),
-    Route("DELETE", _FIELD_TAG, untag_field, role=Role.WRITER),
+    Route("POST", _TAG, tag_dataset, role=KeyRole.WRITER),
+    Route("DELETE", _TAG, untag_dataset, role=KeyRole.WRITER),
+    Route("POST", _FIELD_TAG, tag_field, role=KeyRole.WRITER),
+    Route("DELETE", _FIELD_TAG, untag_field, role=KeyRole.WRITER),
 )

@@ -12,23 +12,24 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from penstock.access.keys import Role
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.namespaced import NamespacedEvent
 from penstock.catalog.events.parse import EVENT_TYPES, RUN, Event, items_of_list, read_event
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.events import EventKind
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import Name
 from penstock.clock import say_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import LockingEvent
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import BatchResult, BatchSummary, Events, FailedEvent
+from penstock.schema.shape import Empty
+from penstock.schema.texts import Name, Time
 from penstock.server.content import PARSE_INLINE_BYTES_MAX
-from penstock.server.parameters import Paging, Time, moment
+from penstock.server.parameters import Paging, moment
 from penstock.server.requests import Call
-from penstock.server.responses import NOTHING, Empty
+from penstock.server.responses import NOTHING
 from penstock.server.routing import BASE, Reach, Route
 from penstock.subscribers import payloads
 
@@ -101,43 +102,10 @@ class RunEventsQuery(EventsQuery, frozen=True):
     types: EventTypes = (EventKind.RUN,)
 
 
-class Events(Shape, frozen=True):
-    """A part of the events, and how many there are in all."""
-
-    events: Sequence[Raw]
-    total_count: int
-
-
 # An event is about a job, with a run or without, or about a dataset.
 OneEvent = Annotated[
     AnyEvent, Meta(extra_json_schema={"anyOf": [{"required": ["job"]}, {"required": ["dataset"]}]})
 ]
-
-
-class BatchSummary(Struct, frozen=True):
-    """How many events of a batch were received, and how many were not."""
-
-    received: int
-    successful: int
-    failed: int
-    retriable: int
-    non_retriable: int
-
-
-class FailedEvent(Struct, frozen=True):
-    """An event of a batch that was refused, and whether sending it again may help."""
-
-    index: int
-    reason: str
-    retriable: bool
-
-
-class BatchResult(Struct, frozen=True):
-    """What became of a batch."""
-
-    status: Literal["success", "partial_success", "failure"]
-    summary: BatchSummary
-    failed_events: Sequence[FailedEvent]
 
 
 async def receive_event(call: Call, content: bytes) -> Empty:
@@ -283,8 +251,10 @@ def _events(tx: Transaction, query: EventsQuery, namespace: str | None) -> Event
 _ONE = f"{BASE}/lineage"
 
 ROUTES = (
-    Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=OneEvent),
-    Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[OneEvent]),
+    Route("POST", _ONE, receive_event, Reach.OWN, KeyRole.WRITER, 201, accepts=OneEvent),
+    Route(
+        "POST", f"{_ONE}/batch", receive_batch, Reach.OWN, KeyRole.WRITER, accepts=list[OneEvent]
+    ),
     Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/lineage", list_run_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),

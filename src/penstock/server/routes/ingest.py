@@ -2,39 +2,35 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
 from penstock.ingest.archive.arks import PATTERN
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.intake.digests import DIGEST_CHARS
-from penstock.ingest.models import (
-    TEXT_CHARS_MAX,
-    URL_CHARS_MAX,
-    Batch,
-    ErcPart,
-    IngestJob,
-    PayloadType,
-    Place,
-    SubmissionMode,
-)
+from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX, Batch, IngestJob, Place
 from penstock.ingest.notifications.reports import report_letter
 from penstock.ingest.progress import progress_of
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages.reporting import report_of
-from penstock.server.content import OwnBody
-from penstock.server.ingest_shapes import (
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import (
+    Batches,
+    BatchJobs,
+    DigestAlgorithm,
+    ErcPart,
+    FailedJobs,
+    IngestJobs,
+    PayloadType,
     ShownBatch,
     ShownIngestJob,
     ShownReport,
-    shown_batch,
-    shown_job,
-    shown_report,
+    SubmissionMode,
 )
+from penstock.server.content import OwnBody
+from penstock.server.ingest_shapes import shown_batch, shown_job, shown_report
 from penstock.server.parameters import Limit, Query
 from penstock.server.requests import IngestRequest
 from penstock.server.routing import BASE, Reach, Route
@@ -54,9 +50,7 @@ Ark = Annotated[str, Meta(min_length=1, max_length=1_000, extra_json_schema={"pa
 class DigestBody(OwnBody, frozen=True):
     """The digest that a payload must have."""
 
-    algorithm: Literal[
-        "adler-32", "crc-32", "md5", "sha-1", "sha-256", "sha-384", "sha-512", "sha-512/256"
-    ]
+    algorithm: DigestAlgorithm
     value: Annotated[str, Meta(max_length=128)]
 
 
@@ -123,34 +117,6 @@ class FailedJobsQuery(Query, frozen=True):
     """How many of the jobs that failed last."""
 
     limit: Limit = 100
-
-
-class Batches(Shape, frozen=True):
-    """A part of the batches, newest first."""
-
-    batches: Sequence[ShownBatch]
-
-
-class BatchJobs(Shape, frozen=True):
-    """A part of the jobs of a batch, by id."""
-
-    jobs: Sequence[ShownIngestJob]
-
-
-class IngestJobs(Shape, frozen=True):
-    """A part of the jobs in a state, in the order of their turns.
-
-    `next` is the `after` of the next part; without it there is none.
-    """
-
-    jobs: Sequence[ShownIngestJob]
-    next: str | None
-
-
-class FailedJobs(Shape, frozen=True):
-    """The jobs that failed last, newest first."""
-
-    jobs: Sequence[ShownIngestJob]
 
 
 def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
@@ -315,7 +281,7 @@ _BATCH = f"{_BATCHES}/{{batch}}"
 _JOBS = f"{BASE}/ingest/jobs"
 
 ROUTES = (
-    Route("POST", _BATCHES, submit_batch, Reach.OWN, Role.WRITER, status=201, also=200),
+    Route("POST", _BATCHES, submit_batch, Reach.OWN, KeyRole.WRITER, status=201, also=200),
     Route("GET", _BATCHES, list_batches, Reach.OWN),
     Route("GET", _BATCH, get_batch, Reach.OWN),
     Route("GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),

@@ -1,36 +1,39 @@
 """What administrators do to the ingest queue; the desk puts each of it into the audit log."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.errors import PenstockError
-from penstock.ingest.collections import Priority
-from penstock.ingest.models import Finding, HoldKind, Looked
+from penstock.ingest.models import HoldKind, Looked
 from penstock.ingest.service import Act
-from penstock.locks.shapes import Held
-from penstock.server.content import OwnBody
-from penstock.server.ingest_shapes import (
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import (
+    ChangedJobs,
+    CheckStep,
+    CheckStepKind,
+    Finding,
+    HeldCollection,
+    Priority,
+    Queue,
+    Released,
+    ResumedJob,
+    ResumedJobs,
     ShownBatch,
     ShownIngestJob,
-    StateTally,
-    shown_hold,
-    shown_job,
-    shown_tally,
 )
+from penstock.schema.shape import Empty
+from penstock.server.content import OwnBody
+from penstock.server.ingest_shapes import shown_hold, shown_job, shown_tally
 from penstock.server.parameters import Query
 from penstock.server.requests import Call, IngestRequest
-from penstock.server.responses import NDJSON, NOTHING, Empty, Flow, lines
+from penstock.server.responses import NDJSON, NOTHING, Flow, lines
 from penstock.server.routes.ingest import batch_with_tally
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, Reach, Route
-from penstock.states import BatchState, IngestState
 
 
 class PriorityBody(WhyBody, frozen=True):
@@ -56,77 +59,6 @@ class DeletionQuery(Query, frozen=True):
 
     confirmed: bool = False
     why: Annotated[str, Meta(max_length=2_000)] = ""
-
-
-class ResumedJob(Shape, frozen=True):
-    """A failed job, and the stage it goes on with, or why it cannot."""
-
-    job: str
-    stage: IngestState | None
-    refused: str | None
-
-
-class ResumedJobs(Shape, frozen=True):
-    """What became of each failed job of a batch, and how the batch itself stands now.
-
-    One whose payload could not be read is `pending` again.
-    """
-
-    resumed: Sequence[ResumedJob]
-    status: BatchState
-
-
-class Changed(Shape, frozen=True):
-    """How many jobs were changed."""
-
-    changed: int
-
-
-class Released(Shape, frozen=True):
-    """How many batches and jobs were let go on."""
-
-    released: int
-
-
-class HeldCollection(Shape, frozen=True):
-    """A collection that an administrator has stopped."""
-
-    name: str
-    who: str
-    why: str
-    since: str
-
-
-class Queue(Shape, frozen=True):
-    """How many jobs are in each state, and what is stopped.
-
-    A key that is for one namespace gets no tally: the jobs of all are counted together.
-    """
-
-    tally: Mapping[str, StateTally] | None
-    held: Held | None
-    collections_held: Sequence[HeldCollection]
-
-
-class CheckStepKind(StrEnum):
-    """What a step of a check tells."""
-
-    PROGRESS = "progress"
-    FINDING = "finding"
-    END = "end"
-
-
-class CheckStep(Shape, frozen=True):
-    """How many ingest jobs, of how many, were looked at and, if it is a finding, what is wrong.
-
-    At the `end`, `error` says why the check could not be finished.
-    """
-
-    kind: CheckStepKind
-    jobs: int
-    total: int
-    finding: Finding | None = None
-    error: str | None = None
 
 
 def hold_batch(visit: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
@@ -158,10 +90,10 @@ def resume_batch(visit: IngestRequest, batch: str, body: WhyBody) -> ResumedJobs
     return ResumedJobs(jobs, visit.batch(batch).status)
 
 
-def prioritize_batch(visit: IngestRequest, batch: str, body: PriorityBody) -> Changed:
+def prioritize_batch(visit: IngestRequest, batch: str, body: PriorityBody) -> ChangedJobs:
     """Change when the turn of a batch's open jobs is; low comes first."""
     visit.batch(batch)
-    return Changed(visit.desk.prioritize_batch(visit.act(body.why), batch, body.priority))
+    return ChangedJobs(visit.desk.prioritize_batch(visit.act(body.why), batch, body.priority))
 
 
 def delete_batch(visit: IngestRequest, batch: str, query: DeletionQuery) -> Empty:
@@ -274,21 +206,23 @@ _JOB = f"{BASE}/ingest/jobs/{{ingest_job}}"
 _QUEUE = f"{BASE}/ingest/queue"
 
 ROUTES = (
-    Route("POST", f"{_BATCH}/hold", hold_batch, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_BATCH}/release", release_batch, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_BATCH}/update-report", update_batch_report, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_BATCH}/resume", resume_batch, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_BATCH}/priority", prioritize_batch, Reach.OWN, Role.ADMIN),
-    Route("DELETE", _BATCH, delete_batch, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_JOB}/hold", hold_ingest_job, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_JOB}/release", release_ingest_job, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_JOB}/resume", resume_ingest_job, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_JOB}/fail", fail_ingest_job, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{_JOB}/priority", prioritize_ingest_job, Reach.OWN, Role.ADMIN),
-    Route("DELETE", _JOB, delete_ingest_job, Reach.OWN, Role.ADMIN),
+    Route("POST", f"{_BATCH}/hold", hold_batch, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_BATCH}/release", release_batch, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_BATCH}/update-report", update_batch_report, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_BATCH}/resume", resume_batch, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_BATCH}/priority", prioritize_batch, Reach.OWN, KeyRole.ADMIN),
+    Route("DELETE", _BATCH, delete_batch, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/hold", hold_ingest_job, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/release", release_ingest_job, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/resume", resume_ingest_job, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/fail", fail_ingest_job, Reach.OWN, KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/priority", prioritize_ingest_job, Reach.OWN, KeyRole.ADMIN),
+    Route("DELETE", _JOB, delete_ingest_job, Reach.OWN, KeyRole.ADMIN),
     Route("GET", _QUEUE, get_queue, Reach.OWN),
-    Route("POST", f"{_QUEUE}/hold", hold_queue, Reach.EVERYTHING, Role.ADMIN),
-    Route("POST", f"{_QUEUE}/release", release_queue, Reach.EVERYTHING, Role.ADMIN),
-    Route("POST", f"{_QUEUE}/release-held", release_held, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{BASE}/ingest/check", check_queue, Reach.EVERYTHING, Role.ADMIN, media=NDJSON),
+    Route("POST", f"{_QUEUE}/hold", hold_queue, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("POST", f"{_QUEUE}/release", release_queue, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("POST", f"{_QUEUE}/release-held", release_held, Reach.OWN, KeyRole.ADMIN),
+    Route(
+        "POST", f"{BASE}/ingest/check", check_queue, Reach.EVERYTHING, KeyRole.ADMIN, media=NDJSON
+    ),
 )

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
 from penstock.catalog.events.child_jobs import find_child
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Job, JobVersion, Shape
-from penstock.catalog.text_schemas import Name
 from penstock.db import Transaction
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import Job, Jobs, JobVersion, JobVersions
+from penstock.schema.texts import Name
 from penstock.server.content import Body
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
@@ -46,20 +47,6 @@ class JobsQuery(Paging, frozen=True):
     """Which jobs."""
 
     last_run_states: tuple[RunState, ...] = ()
-
-
-class Jobs(Shape, frozen=True):
-    """A part of the jobs, and how many there are in all."""
-
-    jobs: Sequence[Job]
-    total_count: int
-
-
-class JobVersions(Shape, frozen=True):
-    """A part of a job's versions, and how many there are in all."""
-
-    versions: Sequence[JobVersion]
-    total_count: int
 
 
 async def put_job(call: Call, namespace: str, job: str, body: JobBody) -> Job:
@@ -155,11 +142,11 @@ ROUTES = (
     Route("GET", f"{BASE}/jobs", list_all_jobs, Reach.OWN),
     Route("GET", _ALL, list_jobs),
     Route("GET", _ONE, get_job),
-    Route("PUT", _ONE, put_job, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_job, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_job, role=Role.ADMIN),
+    Route("PUT", _ONE, put_job, role=KeyRole.WRITER),
+    Route("DELETE", _ONE, delete_job, role=KeyRole.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_job, role=KeyRole.ADMIN),
     Route("GET", f"{_ONE}/versions", list_job_versions),
     Route("GET", f"{_ONE}/versions/{{version}}", get_job_version),
-    Route("POST", _TAG, tag_job, role=Role.WRITER),
-    Route("DELETE", _TAG, untag_job, role=Role.WRITER),
+    Route("POST", _TAG, tag_job, role=KeyRole.WRITER),
+    Route("DELETE", _TAG, untag_job, role=KeyRole.WRITER),
 )

@@ -6,10 +6,11 @@ from msgspec import Meta
 
 from penstock.catalog.lineage import columns, graph, runs
 from penstock.catalog.lineage.edges import History
-from penstock.catalog.lineage.graph import ColumnGraph, Direction, LineageGraph
-from penstock.catalog.lineage.runs import UpstreamRuns
+from penstock.catalog.lineage.graph import Direction
 from penstock.db import Transaction
-from penstock.server.parameters import DEPTH_MAX, Depth, Query, Time, moment
+from penstock.schema.lineage import ColumnGraph, LineageGraph, UpstreamRuns
+from penstock.schema.texts import Time
+from penstock.server.parameters import DEPTH_MAX, Depth, Query, moment
 from penstock.server.routing import BASE, Reach, Route
 
 NODE_PATTERN = r"^((dataset|job):.+:.+|datasetField:.+:.+:.+|run:.+)$"

@@ -1,22 +1,21 @@
 """Lots of datasets: registered, shown, held."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, structs
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import LotName
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
 from penstock.locks.explain.facts import Stop
 from penstock.locks.queries import claims, holds, visibility
 from penstock.locks.queries import lots as reading_lots
-from penstock.locks.queries.holds import LotHold
-from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, ReleasedDataset, Transition
+from penstock.schema.admin import KeyRole
+from penstock.schema.locks import HeldDataset, ReleasedDataset
+from penstock.schema.lots import Held, Log, Lot, LotHold, LotOnHold, Lots, Registered
+from penstock.schema.texts import LotName
 from penstock.server import activity_log
 from penstock.server.content import Body, OwnBody
 from penstock.server.parameters import Paging
@@ -48,25 +47,6 @@ class LotsQuery(Paging, frozen=True):
     """Which part of a dataset's lots; with `named`, only of those that no interval names."""
 
     named: bool = False
-
-
-class Registered(Shape, frozen=True):
-    """How many lots were new."""
-
-    registered: int
-
-
-class Lots(Shape, frozen=True):
-    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
-
-    lots: Sequence[Lot]
-    total_count: int
-
-
-class Log(Shape, frozen=True):
-    """A part of the log of lots, newest first."""
-
-    entries: Sequence[Transition]
 
 
 async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody) -> Registered:
@@ -188,12 +168,12 @@ _LOT = f"{_DATASET}/lots/{{lot}}"
 
 ROUTES = (
     Route("GET", f"{_DATASET}/lots", list_lots),
-    Route("POST", f"{_DATASET}/lots", register_lots, role=Role.WRITER),
+    Route("POST", f"{_DATASET}/lots", register_lots, role=KeyRole.WRITER),
     Route("GET", _LOT, get_lot),
     Route("GET", f"{_LOT}/log", list_lot_log),
     Route("GET", f"{_LOT}/hold", get_lot_hold),
-    Route("POST", f"{_LOT}/hold", hold_lot, role=Role.ADMIN),
-    Route("POST", f"{_LOT}/unhold", unhold_lot, role=Role.ADMIN),
-    Route("POST", f"{_DATASET}/hold", hold_dataset, role=Role.ADMIN),
-    Route("POST", f"{_DATASET}/unhold", unhold_dataset, role=Role.ADMIN),
+    Route("POST", f"{_LOT}/hold", hold_lot, role=KeyRole.ADMIN),
+    Route("POST", f"{_LOT}/unhold", unhold_lot, role=KeyRole.ADMIN),
+    Route("POST", f"{_DATASET}/hold", hold_dataset, role=KeyRole.ADMIN),
+    Route("POST", f"{_DATASET}/unhold", unhold_dataset, role=KeyRole.ADMIN),
 )

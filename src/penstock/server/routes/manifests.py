@@ -1,27 +1,30 @@
 """What lots consist of, and which lots of a dataset are not there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, field
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.arcs.outputs.removal import remove_lot
 from penstock.arcs.queries import manifest_rows, read_manifest
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
 from penstock.locks.gaps import gaps as lot_gaps
 from penstock.locks.queries.claims import find_dataset
 from penstock.locks.queries.lots import get_lot
-from penstock.lots.ids import Interval
-from penstock.lots.manifests import Item, Manifest, PartLine, UriType
+from penstock.lots.manifests import Item, Manifest, PartLine
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
+from penstock.schema.admin import KeyRole
+from penstock.schema.gaps import Gaps
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import LotManifest, ManifestItem, ManifestPart, RemovedLot
+from penstock.schema.shape import Shape
 from penstock.server import activity_log
 from penstock.server.parameters import Paging, Query
 from penstock.server.requests import Call
@@ -45,52 +48,6 @@ class GapsQuery(Query, frozen=True):
     last: Bound | None = field(name="to", default=None)
     interval: Interval | None = None
     causes: bool = True
-
-
-class ManifestPart(Shape, frozen=True):
-    """A part of a lot, and what its own manifest says."""
-
-    part: str
-    key: str
-    state: ManifestState
-    uris: int
-    bytes: int
-
-
-class ManifestItem(Shape, frozen=True):
-    """One thing that a lot consists of; `part` is the part that lists it."""
-
-    uri: str
-    size: int | None
-    digest: str | None
-    created: str | None
-    format: str | None
-    ark: str | None
-    part: str | None
-
-
-class LotManifest(Shape, frozen=True):
-    """The bill of materials of one version of a lot; `uris` are a part of all, parts' included."""
-
-    namespace: str
-    dataset: str
-    lot: str
-    version: str
-    is_current: bool
-    state: ManifestState
-    uri_type: UriType
-    label: str
-    key: str
-    url: str
-    digest: str
-    attempt: str
-    comment: str
-    created: str
-    published_at: str
-    total_count: int
-    bytes: int
-    parts: Sequence[ManifestPart]
-    uris: Sequence[ManifestItem]
 
 
 class _Known(Shape, frozen=True):
@@ -124,15 +81,6 @@ class RemoveBody(WhyBody, frozen=True):
     """Why a lot is removed; `force` removes a lot without a manifest that jobs have read."""
 
     force: bool = False
-
-
-class RemovedLot(Shape, frozen=True):
-    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
-
-    namespace: str
-    dataset: str
-    lot: str
-    manifest: LotManifest | None
 
 
 async def remove(
@@ -227,7 +175,7 @@ def _item(item: Item, part: str | None) -> ManifestItem:
 
 def get_gaps(
     tx: Transaction, key: Key, now: Micros, namespace: str, dataset: str, query: GapsQuery
-) -> lot_gaps.Gaps:
+) -> Gaps:
     """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
 
     `from` and `to` are times, half-open, or lots, which belong to the range with their whole
@@ -255,6 +203,6 @@ _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
     Route("GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
-    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=Role.ADMIN),
+    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=KeyRole.ADMIN),
     Route("GET", f"{_DATASET}/gaps", get_gaps),
 )

@@ -1,10 +1,6 @@
 """Tags that datasets, fields and jobs may carry."""
 
-from collections.abc import Sequence
-
-from msgspec import Struct
-
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import (
     CreateNamespace,
     DeleteNamespace,
@@ -16,10 +12,11 @@ from penstock.catalog.commands import (
     RevokeGrant,
 )
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Grant, Namespace, Source, Tag
-from penstock.catalog.text_schemas import Text
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import Grants, Namespace, Namespaces, Source, Sources, Tag, Tags
+from penstock.schema.texts import Text
 from penstock.server.content import Body
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
@@ -30,12 +27,6 @@ class TagBody(Body, frozen=True):
     """What to say of a tag."""
 
     description: str | None = None
-
-
-class Tags(Struct, frozen=True):
-    """A part of the list of tags."""
-
-    tags: Sequence[Tag]
 
 
 async def put_tag(call: Call, tag: str, body: TagBody) -> Tag:
@@ -51,7 +42,7 @@ def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
 
 ROUTES = (
     Route("GET", f"{BASE}/tags", list_tags, Reach.OWN),
-    Route("PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, Role.WRITER),
+    Route("PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, KeyRole.WRITER),
 )
 
 
@@ -61,12 +52,6 @@ class SourceBody(Body, frozen=True):
     type: Text
     connection_url: str
     description: str | None = None
-
-
-class Sources(Struct, frozen=True):
-    """A part of the list of sources."""
-
-    sources: Sequence[Source]
 
 
 async def put_source(call: Call, source: str, body: SourceBody) -> Source:
@@ -95,7 +80,7 @@ def list_sources(tx: Transaction, key: Key, query: Paging) -> Sources:
 SOURCE_ROUTES = (
     Route("GET", f"{BASE}/sources", list_sources, Reach.OWN),
     Route("GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
-    Route("PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, Role.WRITER),
+    Route("PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, KeyRole.WRITER),
 )
 
 
@@ -104,18 +89,6 @@ class NamespaceBody(Body, frozen=True):
 
     owner_name: Text
     description: str | None = None
-
-
-class Namespaces(Struct, frozen=True):
-    """A part of the list of namespaces."""
-
-    namespaces: Sequence[Namespace]
-
-
-class Grants(Struct, frozen=True):
-    """The grants of a namespace."""
-
-    grants: Sequence[Grant]
 
 
 async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
@@ -195,11 +168,11 @@ _ONE = f"{BASE}/namespaces/{{namespace}}"
 NAMESPACE_ROUTES = (
     Route("GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
     Route("GET", _ONE, get_namespace),
-    Route("PUT", _ONE, put_namespace, role=Role.WRITER),
-    Route("POST", _ONE, create_namespace, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
+    Route("PUT", _ONE, put_namespace, role=KeyRole.WRITER),
+    Route("POST", _ONE, create_namespace, role=KeyRole.WRITER),
+    Route("DELETE", _ONE, delete_namespace, role=KeyRole.ADMIN),
     Route("GET", f"{_ONE}/grants", list_grants),
-    Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=Role.ADMIN),
-    Route("DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_namespace, role=Role.ADMIN),
+    Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=KeyRole.ADMIN),
+    Route("DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=KeyRole.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_namespace, role=KeyRole.ADMIN),
 )

@@ -5,19 +5,17 @@ from contextlib import suppress
 
 from penstock.access.keys import Key
 from penstock.arcs.queries import find_arc
-from penstock.catalog.lineage.runs import Family, family
+from penstock.catalog.lineage.runs import family
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import EventInterval, IntervalCount
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.locks.queries.overview import SystemOverview, standing
-from penstock.locks.queries.partitioning import (
-    LotwiseDataset,
-    LotwiseJob,
-    lotwise_dataset,
-    lotwise_job,
-)
+from penstock.locks.queries.overview import standing
+from penstock.locks.queries.partitioning import lotwise_dataset, lotwise_job
+from penstock.schema.admin import SystemOverview
+from penstock.schema.catalog import EventInterval, IntervalCount
+from penstock.schema.lineage import RunFamily
+from penstock.schema.locks import LotwiseDataset, LotwiseJob
 from penstock.server.parameters import Query
 from penstock.server.routing import BASE, Reach, Route
 
@@ -47,7 +45,7 @@ def get_job_standing(tx: Transaction, namespace: str, job: str) -> LotwiseJob:
     return lotwise_job(tx, namespace, job, is_arc=is_arc)
 
 
-def get_run_family(tx: Transaction, key: Key, run: str) -> Family:
+def get_run_family(tx: Transaction, key: Key, run: str) -> RunFamily:
     """Show a run and the runs that it began, and so on, with when each went.
 
     A key that is for one namespace sees those of that one.

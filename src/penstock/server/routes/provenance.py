@@ -6,20 +6,21 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from penstock.access.keys import Role
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
-from penstock.lots.ids import check_lot
 from penstock.provenance.build import Arrivals, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
-from penstock.provenance.shapes import Provenance
 from penstock.provenance.trace import FoundObject, Walk, walk_back
 from penstock.provenance.verify import Order, Verification
-from penstock.server.parameters import DEPTH_MAX, Query, Time, moment
+from penstock.schema.admin import KeyRole
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.provenance import Provenance
+from penstock.schema.texts import Time
+from penstock.server.parameters import DEPTH_MAX, Query, moment
 from penstock.server.requests import Call
 from penstock.server.responses import NDJSON, Flow, lines
 from penstock.server.routes.admin import grounds
@@ -128,5 +129,5 @@ _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 ROUTES = (
     Route("GET", f"{_DATASET}/lots/{{lot}}/provenance", get_provenance, Reach.EVERYTHING),
     Route("GET", f"{_DATASET}/lots/{{lot}}/prov", get_prov, Reach.EVERYTHING),
-    Route("GET", f"{_DATASET}/verify", verify_lots, Reach.EVERYTHING, Role.WRITER, media=NDJSON),
+    Route("GET", f"{_DATASET}/verify", verify_lots, Reach.EVERYTHING, KeyRole.WRITER, media=NDJSON),
 )

@@ -1,12 +1,13 @@
 """What checks said about lots, accepting lots that failed them, and work that has become stale."""
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.arcs.outputs.state_keys import follow_maker
 from penstock.db import Transaction
 from penstock.locks.acceptance import accept
 from penstock.locks.queries import holds, lots, visibility
-from penstock.locks.queries.holds import HeldLots
-from penstock.locks.shapes import DatasetChecks, Lot, LotChecks, WorkPage
+from penstock.schema.admin import KeyRole
+from penstock.schema.locks import WorkPage
+from penstock.schema.lots import DatasetChecks, HeldLots, Lot, LotChecks
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
 from penstock.server.routes.lots import WhyBody
@@ -63,7 +64,7 @@ _LOT = f"{_DATASET}/lots/{{lot}}"
 ROUTES = (
     Route("GET", f"{_DATASET}/checks", list_checks),
     Route("GET", f"{_LOT}/checks", get_checks),
-    Route("POST", f"{_LOT}/accept", accept_lot, role=Role.ADMIN),
+    Route("POST", f"{_LOT}/accept", accept_lot, role=KeyRole.ADMIN),
     Route("GET", f"{BASE}/stale", list_stale, Reach.OWN),
 )
 

@@ -3,17 +3,23 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta
 from msgspec.structs import replace
 
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
 from penstock.clock import parse_time
-from penstock.replay.plan import Plan
-from penstock.replay.replays import MAX_RUNNING, Progress, Replays, StepShown
+from penstock.replay.replays import MAX_RUNNING, Replays
 from penstock.replay.target import Target
+from penstock.schema.admin import KeyRole
+from penstock.schema.operations import (
+    BadLots,
+    Replay,
+    ReplayList,
+    ReplayPlan,
+    ReplayStep,
+    ReplaySteps,
+)
 from penstock.server.content import Body
-from penstock.server.parameters import Query, Time
+from penstock.server.parameters import Query
 from penstock.server.requests import Call
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, Reach, Route
@@ -23,23 +29,6 @@ _LISTED_MAX = 1000
 _STEPS_MAX = 10_000
 
 AtOnce = Annotated[int, Meta(ge=1, le=10_000, description="how many steps at a time")]
-Bad = Annotated[str, Meta(max_length=1_000)] | None
-
-
-class BadLots(Struct, frozen=True, rename="camel"):
-    """What is bad, as it is said to plan a replay and to begin one."""
-
-    namespace: str = ""
-    dataset: Bad = None
-    lot: Bad = None
-    version: Bad = None
-    any_version: bool = False
-    job: Bad = None
-    job_version: Bad = None
-    start: Time | None = field(name="from", default=None)
-    end: Time | None = field(name="to", default=None)
-    batch: Bad = None
-    downstream_only: bool = False
 
 
 class PlanQuery(Query, BadLots, frozen=True):
@@ -76,19 +65,7 @@ class StepsQuery(Query, frozen=True):
     limit: Annotated[int, Meta(ge=0, le=_STEPS_MAX)] = 100
 
 
-class ReplayList(Shape, frozen=True):
-    """The last replays, newest first."""
-
-    replays: Sequence[Progress]
-
-
-class StepList(Shape, frozen=True):
-    """Steps of a replay, in order."""
-
-    steps: Sequence[StepShown]
-
-
-async def plan_replay(call: Call, query: PlanQuery) -> Plan:
+async def plan_replay(call: Call, query: PlanQuery) -> ReplayPlan:
     """Tell what a replay would do: its steps in order, and their cost by past durations.
 
     In it is each lot of a job whose last good run read what is bad, or anything made from it.
@@ -98,7 +75,7 @@ async def plan_replay(call: Call, query: PlanQuery) -> Plan:
     return await call.door.in_thread(lambda: replays.plan(_target(query), **asked))
 
 
-async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
+async def start_replay(call: Call, replay: str, body: ReplayBody) -> Replay:
     """Begin a replay under an id of the caller's choice; the same again changes nothing.
 
     Engines (`penstock arcs work`) set its steps going, `maxRunning` at a time, each when those
@@ -135,29 +112,29 @@ async def list_replays(call: Call, query: ReplaysQuery) -> ReplayList:
     return ReplayList([_seen(each, own) for each in found])
 
 
-async def get_replay(call: Call, replay: str) -> Progress:
+async def get_replay(call: Call, replay: str) -> Replay:
     """Show how far a replay is."""
     found = await call.door.in_thread(_replays(call).status, replay)
     call.key.require_own(found.namespace)
     return _seen(found, call.key.namespace)
 
 
-async def list_replay_steps(call: Call, replay: str, query: StepsQuery) -> StepList:
+async def list_replay_steps(call: Call, replay: str, query: StepsQuery) -> ReplaySteps:
     """List the steps of a replay, in order; a key for one namespace is told no jobs elsewhere."""
     await get_replay(call, replay)
     replays = _replays(call)
     which: dict[str, Any] = {"state": query.state, "first": query.first, "most": query.limit}
     found = await call.door.in_thread(lambda: replays.steps(replay, **which))
-    return StepList(_seen_steps(found, call.key.namespace))
+    return ReplaySteps(_seen_steps(found, call.key.namespace))
 
 
-def _seen(found: Progress, only: str | None) -> Progress:
+def _seen(found: Replay, only: str | None) -> Replay:
     """A replay, of whose steps a key for one namespace is told the jobs there."""
     going, failed = _seen_steps(found.under_way, only), _seen_steps(found.failures, only)
     return replace(found, under_way=going, failures=failed)
 
 
-def _seen_steps(steps: Sequence[StepShown], only: str | None) -> list[StepShown]:
+def _seen_steps(steps: Sequence[ReplayStep], only: str | None) -> list[ReplayStep]:
     return [
         step
         if only in (None, step.namespace)
@@ -166,10 +143,10 @@ def _seen_steps(steps: Sequence[StepShown], only: str | None) -> list[StepShown]
     ]
 
 
-def _moving(summary: str, move: Callable[[Replays], Callable[..., Progress]]) -> Any:
+def _moving(summary: str, move: Callable[[Replays], Callable[..., Replay]]) -> Any:
     """The handler that moves a replay to another state."""
 
-    async def act(call: Call, replay: str, body: WhyBody) -> Progress:
+    async def act(call: Call, replay: str, body: WhyBody) -> Replay:
         await get_replay(call, replay)
         moved = move(_replays(call))
         found = await call.door.in_thread(moved, replay, call.key.name, body.why)
@@ -200,11 +177,11 @@ _MOVES = {
 ROUTES = (
     Route("GET", f"{_ALL}/plan", plan_replay, Reach.OWN),
     Route("GET", _ALL, list_replays, Reach.OWN),
-    Route("PUT", _ONE, start_replay, Reach.OWN, Role.ADMIN),
+    Route("PUT", _ONE, start_replay, Reach.OWN, KeyRole.ADMIN),
     Route("GET", _ONE, get_replay, Reach.OWN),
     Route("GET", f"{_ONE}/steps", list_replay_steps, Reach.OWN),
     *(
-        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, Role.ADMIN)
+        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, KeyRole.ADMIN)
         for action, act in _MOVES.items()
     ),
 )

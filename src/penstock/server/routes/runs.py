@@ -1,27 +1,27 @@
 """Runs: created, marked, shown. Each action is served under both of its paths."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from msgspec import Meta, Raw
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import CreateRun, MarkRun
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.catalog import RunPlace
 from penstock.catalog.queries.names import is_uuid
-from penstock.catalog.shapes import Run, RunFacets, Shape
-from penstock.catalog.text_schemas import Name
 from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, NotFound
 from penstock.locks.commands import MarkFreeRun
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import AllRuns, Events, Run, RunFacets, Runs
+from penstock.schema.texts import Name, Time
 from penstock.server.content import Body, json_text
-from penstock.server.parameters import Limit, Paging, Query, Time, moment
+from penstock.server.parameters import Limit, Paging, Query, moment
 from penstock.server.requests import Call
-from penstock.server.routes.events import Events
 from penstock.server.routing import BASE, Reach, Route
 from penstock.states import RunState
 
@@ -33,13 +33,6 @@ class RunBody(Body, frozen=True):
     nominal_start_time: Time | None = None
     nominal_end_time: Time | None = None
     args: dict[str, Raw] | None = None
-
-
-class Runs(Shape, frozen=True):
-    """A part of a job's runs, and how many there are in all."""
-
-    runs: Sequence[Run]
-    total_count: int
 
 
 class RunsQuery(Query, frozen=True):
@@ -55,13 +48,6 @@ class RunsQuery(Query, frozen=True):
     after: Annotated[
         str | None, Meta(description="go on after a page: its `next`, as it was returned")
     ] = None
-
-
-class AllRuns(Shape, frozen=True):
-    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
-
-    runs: Sequence[Run]
-    next: str | None
 
 
 class MarkQuery(Query, frozen=True):
@@ -193,17 +179,17 @@ _ONE = f"{BASE}/jobs/runs/{{run}}"
 ROUTES = (
     Route("GET", f"{BASE}/runs", list_all_runs, Reach.OWN),
     Route("GET", _OF_JOB, list_runs),
-    Route("POST", _OF_JOB, create_run, role=Role.WRITER, status=201),
+    Route("POST", _OF_JOB, create_run, role=KeyRole.WRITER, status=201),
     Route("GET", f"{_OF_JOB}/{{run}}", get_job_run),
     Route("GET", _ONE, get_run, Reach.OWN),
     Route("GET", f"{_ONE}/facets", get_run_facets, Reach.OWN),
     Route("GET", f"{_ONE}/events", list_run_events, Reach.OWN),
     *(
-        Route("POST", f"{_ONE}/{action}", mark, Reach.OWN, Role.WRITER)
+        Route("POST", f"{_ONE}/{action}", mark, Reach.OWN, KeyRole.WRITER)
         for action, (mark, _) in _ACTIONS.items()
     ),
     *(
-        Route("POST", f"{_OF_JOB}/{{run}}/{action}", mark, role=Role.WRITER)
+        Route("POST", f"{_OF_JOB}/{{run}}/{action}", mark, role=KeyRole.WRITER)
         for action, (_, mark) in _ACTIONS.items()
     ),
 )

@@ -1,9 +1,8 @@
 """Search over datasets and jobs by words, and over all else by ids, names and digests."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,12 +11,13 @@ from penstock.access.keys import Key
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.runs import get_run
 from penstock.catalog.queries.search import SearchKind
-from penstock.catalog.shapes import SearchResults, Shape
 from penstock.db import Transaction
 from penstock.errors import Forbidden, NotFound
 from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow, find_keys
 from penstock.locks.queries.lots import LotMatch, find_lots
-from penstock.server.parameters import Limit, Offset, Query, Time, moment
+from penstock.schema.search import RecordKind, SearchRecord, SearchRecords, SearchResults
+from penstock.schema.texts import Time
+from penstock.server.parameters import Limit, Offset, Query, moment
 from penstock.server.requests import IngestRequest
 from penstock.server.routing import BASE, Reach, Route
 
@@ -58,42 +58,6 @@ def search(tx: Transaction, key: Key, query: SearchQuery) -> SearchResults:
         before=moment(query.before, "before"),
         after=moment(query.after, "after"),
     )
-
-
-class RecordKind(StrEnum):
-    """A kind of record that search finds beside datasets and jobs."""
-
-    RUN = "run"
-    LOT = "lot"
-    BATCH = "batch"
-    INGEST_JOB = "ingest-job"
-    OBJECT = "object"
-    FILE = "file"
-
-
-class SearchRecord(Shape, frozen=True):
-    """A record, and the property that has the text: `matched` names it, `value` is the whole of it.
-
-    A lot has its dataset, a run its job, an object or file its ARK, version and collection.
-    """
-
-    kind: RecordKind
-    name: str
-    matched: str
-    value: str
-    namespace: str | None = None
-    dataset: str | None = None
-    job: str | None = None
-    collection: str | None = None
-    ark: str | None = None
-    version: int | None = None
-
-
-class SearchRecords(Shape, frozen=True):
-    """The records that have the text. With `isCut` there are more."""
-
-    records: Sequence[SearchRecord]
-    is_cut: bool
 
 
 class RecordsQuery(Query, frozen=True):

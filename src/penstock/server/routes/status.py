@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Literal
-
-from msgspec import Struct
 
 from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Tally
 from penstock.locks.queries.overview import Backlog, backlog
+from penstock.schema.admin import Health
 from penstock.server.metrics import CONTENT_TYPE
 from penstock.server.requests import Call, Door
 from penstock.server.responses import Page
@@ -16,12 +14,6 @@ from penstock.server.routing import Reach, Route
 from penstock.subscribers.commands import Told, told
 
 TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for what is gone
-
-
-class Health(Struct, frozen=True):
-    """That all is well."""
-
-    status: Literal["ok"] = "ok"
 
 
 async def get_livez(call: Call) -> Health:

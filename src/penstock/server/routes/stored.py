@@ -7,8 +7,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock import ids
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
@@ -17,9 +15,12 @@ from penstock.ingest.context import PAYLOAD_SCHEME, upload_key
 from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.uploads import NoteUpload
 from penstock.objects import Objects
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
+from penstock.schema.texts import Time
 from penstock.server.content import Stream
-from penstock.server.ingest_shapes import StoredObject, shown_object
-from penstock.server.parameters import Limit, Query, Time, moment
+from penstock.server.ingest_shapes import shown_object
+from penstock.server.parameters import Limit, Query, moment
 from penstock.server.requests import Call, IngestRequest
 from penstock.server.routing import BASE, Reach, Route
 
@@ -47,41 +48,6 @@ class FilesQuery(Query, frozen=True):
 
     ark: ArkName
     version: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-
-
-class StoredObjects(Shape, frozen=True):
-    """A part of what is stored, newest first.
-
-    `next` is the `before` of the next part; without it there is none.
-    """
-
-    objects: Sequence[StoredObject]
-    next: str | None
-
-
-class ObjectVersions(Shape, frozen=True):
-    """The versions of an object, newest first."""
-
-    versions: Sequence[StoredObject]
-
-
-class ObjectFile(Shape, frozen=True):
-    """A file of a version; `size` is null if its content is missing from the store.
-
-    `lastModified` and `mimeType` are what the depositor's manifest says about it.
-    """
-
-    name: str
-    size: int | None
-    sha512: str
-    last_modified: str | None
-    mime_type: str | None
-
-
-class ObjectFiles(Shape, frozen=True):
-    """The files of a version, by name."""
-
-    files: Sequence[ObjectFile]
 
 
 def list_objects(visit: IngestRequest, query: ObjectsQuery) -> StoredObjects:
@@ -181,14 +147,6 @@ _ALGORITHM = "sha-256"
 _ESCAPES = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
 
 
-class Payload(Shape, frozen=True):
-    """A payload that was uploaded; batches name it by its URL."""
-
-    url: str
-    size: int
-    digests: dict[str, str]
-
-
 class _Taken:
     """The bytes that were taken so far."""
 
@@ -237,7 +195,7 @@ PAYLOAD_ROUTES = (
         f"{BASE}/ingest/payloads/{{payload}}",
         upload_payload,
         Reach.SHARED,
-        Role.WRITER,
+        KeyRole.WRITER,
         status=201,
     ),
 )

@@ -1,16 +1,16 @@
 """Who is told of what happens to lots, for administrators."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.lots.outbox import last_id
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.admin import KeyRole
+from penstock.schema.shape import time_or_none
+from penstock.schema.subscribers import Subscriber, SubscriberKind, Subscribers
 from penstock.server.content import Body
 from penstock.server.requests import Call
 from penstock.server.routing import BASE, Reach, Route
@@ -36,37 +36,6 @@ class SubscriberBody(Body, frozen=True):
     namespace: str | None = None
     dataset: str | None = None
     after: Annotated[int, Meta(ge=0, le=2**62)] | None = None
-
-
-class Subscriber(Shape, frozen=True):
-    """A subscriber without its secret: how far it was told, and what went wrong last.
-
-    `lag` is how many events there are after its cursor, at most; `waitingSince` is the time of the
-    first of them.
-    """
-
-    name: str
-    kind: SubscriberKind
-    url: str
-    has_secret: bool
-    namespace: str | None
-    dataset: str | None
-    cursor: int
-    lag: int
-    waiting_since: str | None
-    failures: int
-    last_error: str | None
-    last_failed_at: str | None
-    next_try_at: str | None
-    last_delivered_at: str | None
-    created_at: str
-    updated_at: str
-
-
-class Subscribers(Shape, frozen=True):
-    """All subscribers."""
-
-    subscribers: Sequence[Subscriber]
 
 
 def list_subscribers(tx: Transaction) -> Subscribers:
@@ -139,8 +108,8 @@ _ALL = f"{BASE}/subscribers"
 _ONE = f"{_ALL}/{{subscriber}}"
 
 ROUTES = (
-    Route("GET", _ALL, list_subscribers, Reach.EVERYTHING, Role.ADMIN),
-    Route("GET", _ONE, show_subscriber, Reach.EVERYTHING, Role.ADMIN),
-    Route("PUT", _ONE, set_subscriber, Reach.EVERYTHING, Role.ADMIN),
-    Route("DELETE", _ONE, delete_subscriber, Reach.EVERYTHING, Role.ADMIN),
+    Route("GET", _ALL, list_subscribers, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("GET", _ONE, show_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("PUT", _ONE, set_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route("DELETE", _ONE, delete_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
 )

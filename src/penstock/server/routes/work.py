@@ -5,11 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import LotName
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands import (
@@ -20,18 +18,19 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.commands.claims import LEASE_SECONDS_MAX
 from penstock.locks.explain import why
 from penstock.locks.queries import claims
 from penstock.locks.queries import lots as reading_lots
-from penstock.locks.rows import Stale
-from penstock.locks.shapes import ReleasedJob, Why, Wiring, Work
+from penstock.schema.admin import KeyRole
+from penstock.schema.locks import LEASE_SECONDS_MAX, ReleasedJob, Stale, Why, Wiring, Work, WorkList
+from penstock.schema.lots import Log
+from penstock.schema.texts import LotName
 from penstock.server import activity_log
 from penstock.server.content import Body
 from penstock.server.parameters import Paging
 from penstock.server.requests import Call
 from penstock.server.routes.jobs import DatasetNameBody
-from penstock.server.routes.lots import Log, LotIds, Priority, WhyBody
+from penstock.server.routes.lots import LotIds, Priority, WhyBody
 from penstock.server.routing import BASE, Reach, Route
 from penstock.states import WorkState
 from penstock.store.write_queue import Command
@@ -59,13 +58,6 @@ class LogQuery(Paging, frozen=True):
     """Which part of a job's log; with a lot, of that lot alone."""
 
     lot: LotName | None = None
-
-
-class WorkList(Shape, frozen=True):
-    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
-
-    lots: Sequence[Work]
-    total_count: int
 
 
 def list_work(tx: Transaction, namespace: str, job: str, query: WorkQuery) -> WorkList:
@@ -181,12 +173,12 @@ ROUTES = (
     Route("GET", f"{_LOT}/why", explain),
     Route("GET", f"{_JOB}/log", list_job_log),
     Route("GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
-    Route("POST", f"{_JOB}/resubmit", resubmit_lots, role=Role.ADMIN),
-    Route("POST", f"{_JOB}/hold", hold_job, role=Role.ADMIN),
-    Route("POST", f"{_JOB}/unhold", unhold_job, role=Role.ADMIN),
-    Route("POST", f"{_LOT}/priority", prioritize, role=Role.ADMIN),
+    Route("POST", f"{_JOB}/resubmit", resubmit_lots, role=KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/hold", hold_job, role=KeyRole.ADMIN),
+    Route("POST", f"{_JOB}/unhold", unhold_job, role=KeyRole.ADMIN),
+    Route("POST", f"{_LOT}/priority", prioritize, role=KeyRole.ADMIN),
     *(
-        Route("POST", f"{_LOT}/{action}", act, role=Role.ADMIN)
+        Route("POST", f"{_LOT}/{action}", act, role=KeyRole.ADMIN)
         for action, act in _LOT_ACTIONS.items()
     ),
 )
@@ -246,5 +238,5 @@ _WIRING = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/wiring"
 
 WIRING_ROUTES = (
     Route("GET", _WIRING, get_wiring),
-    Route("PUT", _WIRING, put_wiring, role=Role.WRITER),
+    Route("PUT", _WIRING, put_wiring, role=KeyRole.WRITER),
 )
