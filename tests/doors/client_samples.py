@@ -4,6 +4,7 @@ import inspect
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
@@ -73,6 +74,8 @@ def _choices(hint: Any) -> list[Any]:
     """Values of a type; of a choice, each."""
     if hint in _PLAIN:
         return _PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return list(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return list(inner)

@@ -32,7 +32,7 @@ def shop(
         url = postgres.create_database()
     with running(url) as server:
         with Client(server.server.url) as client:
-            assert client.emit_batch(EVENTS).failed_events == ()
+            assert client.emit_batch(EVENTS).failed_events == []
         yield server
 
 

@@ -77,9 +77,9 @@ def test_a_payload_is_uploaded_submitted_and_stored(site: Ingesting, client: Cli
     (job,) = client.batch_jobs(batch.id, status="completed").jobs
     assert client.ingest_job(job.id) == job
     assert (job.title, job.local_ids) == ("Points", ("p1",))
-    assert client.batch_report(batch.id).successful_jobs == (job.id,)
+    assert client.batch_report(batch.id).successful_jobs == [job.id]
     (kept,) = client.objects(collection="maps").objects
-    assert client.object_versions(kept.ark).versions == (kept,)
+    assert client.object_versions(kept.ark).versions == [kept]
     names = [file.name for file in client.object_files(kept.ark, 1).files]
     assert "producer/points.csv" in names
     assert client.object_files(kept.ark).files == client.object_files(kept.ark, 1).files
@@ -115,16 +115,16 @@ def test_an_upload_over_the_limit_is_refused_with_the_reason(
 def test_an_upload_that_cannot_be_read_to_its_end_leaves_nothing(
     client: Client, site: Ingesting
 ) -> None:
-    door = site.server.server._api.door
+    state = site.server.server._api.state
 
     def broken() -> Iterator[bytes]:
         yield b"x" * MIB
-        until(lambda: door.uploads == 1)
+        until(lambda: state.uploads == 1)
         raise OSError("the disk is broken")
 
     with pytest.raises(OSError, match="the disk is broken"):
         client.upload_payload("half.bin", broken())
-    until(lambda: door.uploads == 0)
+    until(lambda: state.uploads == 0)
     assert site.uploaded() == []
 
 
@@ -153,7 +153,7 @@ def test_an_administrator_puts_a_batch_right(site: Ingesting, client: Client) ->
     batch, job = site.failed("late.csv")
     (failed,) = client.ingest_jobs().jobs
     assert (failed.id, failed.resumes_at) == (job, "downloading")
-    assert client.ingest_jobs("held").jobs == ()
+    assert client.ingest_jobs("held").jobs == []
     site.file("late.csv")
     (resumed,) = client.resume_batch(batch, WHY).resumed
     assert (resumed.job, resumed.stage, resumed.refused) == (job, "downloading", None)
@@ -166,7 +166,7 @@ def test_an_administrator_puts_a_batch_right(site: Ingesting, client: Client) ->
         until(lambda: client.ingest_job(job).status == "completed")
         assert client.update_report(batch, WHY).status == "update-reporting"
         until(lambda: client.batch(batch).status == "completed")
-    assert client.batch_report(batch).newly_successful == (job,)
+    assert client.batch_report(batch).newly_successful == [job]
     assert [step.kind for step in client.check_ingest()] == ["end"]
     assert [step.kind for step in client.check_ingest(repair=True)] == ["end"]
 
@@ -220,7 +220,7 @@ def test_an_administrator_holds_releases_and_deletes(site: Ingesting, client: Cl
     assert refusal(error)[0] == 409
     assert "its depositor is not told" in refusal(error)[1]
     client.delete_ingest_job(job, confirmed=True, why=WHY)
-    assert client.batch_jobs(batch).jobs == ()
+    assert client.batch_jobs(batch).jobs == []
     gone, _ = site.failed("b.csv")
     with pytest.raises(ApiError) as error:
         client.delete_batch(gone)

@@ -47,7 +47,7 @@ def begun(site: Ingesting, name: str, head: str, first: bytes = b"") -> Iterator
 
 
 def uploads(site: Ingesting) -> int:
-    return site.server.server._api.door.uploads
+    return site.server.server._api.state.uploads
 
 
 def test_a_payload_of_several_megabytes_is_kept_byte_by_byte(site: Ingesting) -> None:

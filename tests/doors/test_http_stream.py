@@ -17,7 +17,7 @@ from penstock.client import ApiError, Client, Unreachable
 from penstock.clock import HOUR
 from penstock.schema.admin import KeyRole
 from penstock.server import relay
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes import stream
 from penstock.subscribers.pruning import prune_outbox
 from tests.doors.serving import API, Running, running
@@ -179,11 +179,11 @@ def test_what_comes_while_a_key_is_asked_for_is_sent(
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
     lots = iter(["1", "2", "3"])
 
-    async def may_stay(call: Call) -> bool:
+    async def may_stay(context: RequestContext) -> bool:
         lot = next(lots, None)
         if lot is not None:
             await asyncio.to_thread(publish, shop, lot)
-            [follower] = call.door.relay._followers
+            [follower] = context.state.relay._followers
             await follower.news.wait()
         return True
 
@@ -290,7 +290,7 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
         all_of_them = [Reader(answer) for answer in answers]
         for reader in all_of_them:
             assert reader.block() == {"": "following", "id": "0"}
-        until(lambda: len(shop.server._api.door.relay._followers) == readers)
+        until(lambda: len(shop.server._api.state.relay._followers) == readers)
         for lot in ("1", "2", "3"):
             publish(shop, lot)
             for reader in all_of_them:
@@ -299,7 +299,7 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
             answer.close()
     assert sorted(asked) == sorted(set(asked))
     assert len(asked) <= 3
-    until(lambda: not shop.server._api.door.relay._followers)
+    until(lambda: not shop.server._api.state.relay._followers)
 
 
 def test_a_reader_that_takes_nothing_is_dropped(
@@ -312,7 +312,7 @@ def test_a_reader_that_takes_nothing_is_dropped(
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.connect((host, port))
         lazy.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        followers = shop.server._api.door.relay._followers
+        followers = shop.server._api.state.relay._followers
         until(lambda: len(followers) == 1)
         with reading(shop) as reader:
             until(lambda: len(followers) == 2)
@@ -331,7 +331,7 @@ def test_there_is_an_end_to_how_many_can_follow(
     monkeypatch.setattr(relay, "FOLLOWERS_MAX", 1)
     with reading(shop) as reader:
         assert reader.block()
-        until(lambda: len(shop.server._api.door.relay._followers) == 1)
+        until(lambda: len(shop.server._api.state.relay._followers) == 1)
         assert shop.client.get(STREAM).status_code == 429
 
 

@@ -188,7 +188,7 @@ def test_a_run_wires_a_new_job(shop: Shop) -> None:
     command = ["run", "fresh", *named, "--owner", "me", "--lease", "30", "--", "true"]
     assert shop.penstock(*command).code == 0
     wiring = shop.client.wiring(shop.namespace, "fresh")
-    assert wiring.outputs == (EntityId(shop.namespace, "copy"),)
+    assert wiring.outputs == [EntityId(shop.namespace, "copy")]
     assert shop.client.job_lot(shop.namespace, "fresh", "1").owner == "me"
 
 

@@ -5,29 +5,29 @@ from collections.abc import Iterable, Sequence
 
 from penstock.clock import Micros
 from penstock.locks.commands import Claimed, Ended
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.telemetry import logs, tracing
 
 _log = logging.getLogger(__name__)
 
 
-def claimed(call: Call, found: Iterable[Claimed], began: Micros) -> None:
+def claimed(context: RequestContext, found: Iterable[Claimed], began: Micros) -> None:
     """Lots that somebody works on now."""
     for claim in found:
         ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
-        with logs.about(**ids, key=call.key.name):
+        with logs.about(**ids, key=context.key.name):
             _log.info("lot %s is claimed by %s, try %d", claim.lot, claim.owner, claim.attempt)
         tracing.note("claim", began=began, **ids)
 
 
-def ended(call: Call, claims: Sequence[Ended], began: Micros, error: str = "") -> None:
+def ended(context: RequestContext, claims: Sequence[Ended], began: Micros, error: str = "") -> None:
     """What became of claims; those that were refused have changed nothing."""
     for end in claims:
         if end.refused is not None:
             continue
         dataset = ",".join(f"{name.namespace}/{name.name}" for name, _ in end.versions)
         ids = {"lot": end.lot, "run": end.id, "dataset": dataset}
-        with logs.about(**ids, key=call.key.name):
+        with logs.about(**ids, key=context.key.name):
             if error:
                 _log.warning("lot %s failed and is %s: %s", end.lot, end.state, error)
             else:
@@ -35,7 +35,7 @@ def ended(call: Call, claims: Sequence[Ended], began: Micros, error: str = "") -
         tracing.note("claim.end", began=began, **ids)
 
 
-def changed(call: Call, what: str, **ids: str) -> None:
+def changed(context: RequestContext, what: str, **ids: str) -> None:
     """Something that was done to a job, a dataset or a lot by hand."""
-    with logs.about(**ids, key=call.key.name):
-        _log.info("%s by %s", what, call.key.name)
+    with logs.about(**ids, key=context.key.name):
+        _log.info("%s by %s", what, context.key.name)

@@ -61,10 +61,10 @@ from penstock.schema.arrivals import (
 from penstock.schema.shape import Empty
 from penstock.server.content import Body
 from penstock.server.parameters import Limit, Query
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import ArcState
 
 
@@ -103,28 +103,28 @@ def get_arc(tx: Transaction, namespace: str, arc: str) -> ShownArc:
     return show_arc(row, count_lots(tx, [row])[row.job_id])
 
 
-async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownArc:
+async def put_arc(context: RequestContext, namespace: str, arc: str, body: ArcBody) -> ShownArc:
     """Declare an arc, or change it; it finds the lots of its inputs that are there.
 
     What is left out has its default. Saying the same again changes nothing.
     """
     declared = read_arc(body, namespace=namespace, name=arc)
-    await check_arc(call, declared)
-    await call.submit(ApplyArc(call.key.name, declared))
-    return await call.read(get_arc, namespace, arc)
+    await check_arc(context, declared)
+    await context.submit(ApplyArc(context.key.name, declared))
+    return await context.read(get_arc, namespace, arc)
 
 
-async def check_arc(call: Call, arc: Arc) -> None:
+async def check_arc(context: RequestContext, arc: Arc) -> None:
     """Refuse an arc that reads or writes what is not the key's, by whatever name."""
     for name in (*arc.input_names, *arc.output_names):
-        call.check_names(namespace=name.namespace, dataset=name.name)
-        call.key.require_namespace(name.namespace)
-        await call.require_dataset(name.namespace, name.name)
+        context.check_names(namespace=name.namespace, dataset=name.name)
+        context.key.require_namespace(name.namespace)
+        await context.require_dataset(name.namespace, name.name)
 
 
-async def delete_arc(call: Call, namespace: str, arc: str) -> Empty:
+async def delete_arc(context: RequestContext, namespace: str, arc: str) -> Empty:
     """Forget an arc: no engine runs it any more; its job, its runs and its lots stay."""
-    await call.submit(ForgetArc(call.key.name, namespace, arc))
+    await context.submit(ForgetArc(context.key.name, namespace, arc))
     return NOTHING
 
 
@@ -138,10 +138,10 @@ def list_lots(tx: Transaction, namespace: str, arc: str, query: ArcLotsQuery) ->
     return ArcLots(lots, lots[-1].lot if more else None)
 
 
-async def get_lot(call: Call, namespace: str, arc: str, lot: str) -> ArcLotDetail:
+async def get_lot(context: RequestContext, namespace: str, arc: str, lot: str) -> ArcLotDetail:
     """Show where an arc stands with a lot: parts, failed attempts, manifests."""
-    found = await call.read(get_arc_lot, namespace, arc, lot)
-    return await call.door.in_thread(_with_parts, lambda: call.door.plane.objects, found)
+    found = await context.read(get_arc_lot, namespace, arc, lot)
+    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, found)
 
 
 def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDetail:
@@ -160,46 +160,48 @@ def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDe
     return msgspec.structs.replace(found, parts=parts)
 
 
-async def clean(call: Call, namespace: str, arc: str, lot: str, body: WhyBody) -> ArcLotDetail:
+async def clean(
+    context: RequestContext, namespace: str, arc: str, lot: str, body: WhyBody
+) -> ArcLotDetail:
     """Remove what failed attempts on a lot left behind, parts that were good included.
 
     A lot that was partial is missing afterwards. What was published is not touched.
     """
-    plane, who = call.door.plane, call.key.name
+    plane, who = context.plane, context.key.name
 
     def work() -> None:
         clean_lot(plane.catalog, plane.objects, who, body.why, namespace, arc, lot)
 
-    await call.door.in_thread(work)
-    return await call.read(get_arc_lot, namespace, arc, lot)
+    await context.state.in_thread(work)
+    return await context.read(get_arc_lot, namespace, arc, lot)
 
 
-async def sync(call: Call, namespace: str, arc: str, body: SyncBody) -> Synced:
+async def sync(context: RequestContext, namespace: str, arc: str, body: SyncBody) -> Synced:
     """Make the state keys and well-known manifests of an arc anew from the database.
 
     It goes over some lots at a time: call it again with `after` set to the answer's `next`.
     """
-    plane = call.door.plane
+    plane = context.plane
 
     def work() -> Synced:
         return Sync(plane.catalog, plane.objects, namespace, arc).run(body.after, body.lots)
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
 _ARC = f"{BASE}/namespaces/{{namespace}}/arcs/{{arc}}"
 _LOT = f"{_ARC}/lots/{{lot}}"
 
 ROUTES = (
-    Route("GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
-    Route("GET", _ARC, get_arc),
+    Route(READ, "GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
+    Route(READ, "GET", _ARC, get_arc),
     # An arc's command runs on the engines: whoever declares one can do what they can.
-    Route("PUT", _ARC, put_arc, role=KeyRole.ADMIN),
-    Route("DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
-    Route("GET", f"{_ARC}/lots", list_lots),
-    Route("GET", _LOT, get_lot),
-    Route("POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
-    Route("POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
+    Route(ASYNC, "PUT", _ARC, put_arc, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ARC}/lots", list_lots),
+    Route(ASYNC, "GET", _LOT, get_lot),
+    Route(ASYNC, "POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
 )
 
 
@@ -230,41 +232,45 @@ def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
     return Arrivals([show_arrival(row, (), met.get(row.dataset_id)) for row in rows])
 
 
-async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:
+async def put_arrival(
+    context: RequestContext, namespace: str, dataset: str, body: ArrivalBody
+) -> ShownArrival:
     """Declare where the objects of a dataset arrive, or change it; what was decided stays so.
 
     Engines (`penstock arcs work`) look there. It opens a place to whoever reads the dataset, so
     it takes a key that is for every namespace.
     """
-    check_arrivals(call)
-    await call.submit(
-        ApplyArrival(call.key.name, Arrival(**asdict(body), namespace=namespace, dataset=dataset))
+    check_arrivals(context)
+    await context.submit(
+        ApplyArrival(
+            context.key.name, Arrival(**asdict(body), namespace=namespace, dataset=dataset)
+        )
     )
-    return await call.read(get_arrival, namespace, dataset)
+    return await context.read(get_arrival, namespace, dataset)
 
 
-def check_arrivals(call: Call) -> None:
+def check_arrivals(context: RequestContext) -> None:
     """Refuse a key that may not say where objects arrive."""
-    if call.key.namespace is not None:
+    if context.key.namespace is not None:
         raise Forbidden(
-            f"key {call.key.name!r} is only for namespace {call.key.namespace!r}: where objects "
-            "arrive is declared with a key for every namespace"
+            f"key {context.key.name!r} is only for namespace {context.key.namespace!r}: "
+            "where objects arrive is declared with a key for every namespace"
         )
 
 
-async def delete_arrival(call: Call, namespace: str, dataset: str) -> Empty:
+async def delete_arrival(context: RequestContext, namespace: str, dataset: str) -> Empty:
     """Watch a location no more; the lots stay, and so does which object is in which."""
-    await call.submit(ForgetArrival(call.key.name, namespace, dataset))
+    await context.submit(ForgetArrival(context.key.name, namespace, dataset))
     return NOTHING
 
 
 _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
 
 ARRIVAL_ROUTES = (
-    Route("GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
-    Route("GET", _ARRIVAL, get_arrival),
-    Route("PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
-    Route("DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
+    Route(READ, "GET", _ARRIVAL, get_arrival),
+    Route(ASYNC, "PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
 )
 
 
@@ -276,26 +282,28 @@ class DeclarationsBody(Body, frozen=True):
     dry_run: bool = False
 
 
-async def declare(call: Call, body: DeclarationsBody) -> ChangedDeclarations:
+async def declare(context: RequestContext, body: DeclarationsBody) -> ChangedDeclarations:
     """Declare arcs and arrivals, or change them: all of them, or nothing.
 
     A dry run is refused for whatever the same call would be refused for.
     """
     arcs = tuple(read_arc(each) for each in body.arcs)
     for arc in arcs:
-        call.key.require_namespace(arc.namespace)
-        call.check_names(namespace=arc.namespace, job=arc.name)
-        await check_arc(call, arc)
+        context.key.require_namespace(arc.namespace)
+        context.check_names(namespace=arc.namespace, job=arc.name)
+        await check_arc(context, arc)
     arrivals = tuple(Arrival(**asdict(each)) for each in body.arrivals)
     for arrival in arrivals:
-        call.check_names(namespace=arrival.namespace, dataset=arrival.dataset)
-        check_arrivals(call)
+        context.check_names(namespace=arrival.namespace, dataset=arrival.dataset)
+        check_arrivals(context)
     return ChangedDeclarations(
-        await call.submit(Declare(call.key.name, arcs, arrivals, body.dry_run))
+        await context.submit(Declare(context.key.name, arcs, arrivals, body.dry_run))
     )
 
 
-DECLARING_ROUTES = (Route("POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),)
+DECLARING_ROUTES = (
+    Route(ASYNC, "POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),
+)
 
 
 def show_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:

@@ -15,9 +15,9 @@ from penstock.schema.operations import Backfill, BackfillList, Begun, Scope
 from penstock.schema.texts import LotName
 from penstock.server.content import Body
 from penstock.server.parameters import Query
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, Reach, Route
 
 _LISTED_MAX = 1000
 
@@ -64,13 +64,13 @@ class BackfillsQuery(Query, frozen=True):
     limit: Annotated[int, Meta(ge=0, le=_LISTED_MAX)] = 100
 
 
-async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Begun:
+async def start(context: RequestContext, namespace: str, arc: str, body: BackfillBody) -> Begun:
     """Begin a backfill of an arc, or tell what one would do.
 
     Engines (`penstock arcs work`) set its lots going, `maxRunning` at a time, after fresh ones.
     It never touches a good lot unless told so.
     """
-    backfills, who = _backfills(call), call.key.name
+    backfills, who = _backfills(context), context.key.name
     bounds = namespace, arc, body.first, body.last
     how: dict[str, Any] = {
         "scope": body.scope,
@@ -85,24 +85,24 @@ async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Beg
         most = body.max_running
         return Begun(None, backfills.start(who, body.why, *bounds, max_running=most, **how))
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
-async def list_backfills(call: Call, query: BackfillsQuery) -> BackfillList:
+async def list_backfills(context: RequestContext, query: BackfillsQuery) -> BackfillList:
     """List the last backfills, newest first, with how far they are."""
-    own = call.key.namespace or ""
-    return BackfillList(await call.door.in_thread(_backfills(call).last, query.limit, own))
+    own = context.key.namespace or ""
+    return BackfillList(await context.state.in_thread(_backfills(context).last, query.limit, own))
 
 
-async def get_backfill(call: Call, backfill: str) -> Backfill:
+async def get_backfill(context: RequestContext, backfill: str) -> Backfill:
     """Show how far a backfill is."""
-    return await _own(call, backfill)
+    return await _own(context, backfill)
 
 
-async def _own(call: Call, backfill: str) -> Backfill:
+async def _own(context: RequestContext, backfill: str) -> Backfill:
     """A backfill that the key may see."""
-    found = await call.door.in_thread(_backfills(call).status, backfill)
-    _require(call.key, found)
+    found = await context.state.in_thread(_backfills(context).status, backfill)
+    _require(context.key, found)
     return found
 
 
@@ -110,44 +110,47 @@ def _require(key: Key, found: Backfill) -> None:
     key.require_own(found.namespace)
 
 
-def _moving(summary: str, move: Callable[[Backfills], Callable[..., Backfill]]) -> Any:
-    """The handler that moves a backfill to another state."""
-
-    async def act(call: Call, backfill: str, body: WhyBody) -> Backfill:
-        await _own(call, backfill)
-        moved = move(_backfills(call))
-        return await call.door.in_thread(moved, backfill, call.key.name, body.why)
-
-    act.__doc__ = summary
-    return act
+async def pause_backfill(context: RequestContext, backfill: str, body: WhyBody) -> Backfill:
+    """Start no more lots of a backfill until it is resumed."""
+    return await _move(context, backfill, _backfills(context).pause, body.why)
 
 
-def _backfills(call: Call) -> Backfills:
-    plane = call.door.plane
+async def resume_backfill(context: RequestContext, backfill: str, body: WhyBody) -> Backfill:
+    """Resume a paused backfill."""
+    return await _move(context, backfill, _backfills(context).resume, body.why)
+
+
+async def cancel_backfill(context: RequestContext, backfill: str, body: WhyBody) -> Backfill:
+    """Stop a backfill for good. Lots that are running still end."""
+    return await _move(context, backfill, _backfills(context).cancel, body.why)
+
+
+async def _move(
+    context: RequestContext, backfill: str, move: Callable[[str, str, str], Backfill], why: str
+) -> Backfill:
+    await _own(context, backfill)
+    return await context.state.in_thread(move, backfill, context.key.name, why)
+
+
+def _backfills(context: RequestContext) -> Backfills:
+    plane = context.plane
     return Backfills(plane.catalog, plane.clock)
 
 
 _ALL = f"{BASE}/backfills"
 _ONE = f"{_ALL}/{{backfill}}"
-_MOVES = {
-    "pause": _moving(
-        "Set no more lots of a backfill going, until it is resumed.", lambda b: b.pause
-    ),
-    "resume": _moving("Let a backfill that was paused go on.", lambda b: b.resume),
-    "cancel": _moving("Stop a backfill for good; what was set going ends.", lambda b: b.cancel),
-}
 
 ROUTES = (
     Route(
+        ASYNC,
         "POST",
         f"{BASE}/namespaces/{{namespace}}/arcs/{{arc}}/backfills",
         start,
         role=KeyRole.ADMIN,
     ),
-    Route("GET", _ALL, list_backfills, Reach.OWN),
-    Route("GET", _ONE, get_backfill, Reach.OWN),
-    *(
-        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, KeyRole.ADMIN)
-        for action, act in _MOVES.items()
-    ),
+    Route(ASYNC, "GET", _ALL, list_backfills, Reach.OWN),
+    Route(ASYNC, "GET", _ONE, get_backfill, Reach.OWN),
+    Route(ASYNC, "POST", f"{_ONE}/pause", pause_backfill, Reach.OWN, KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/resume", resume_backfill, Reach.OWN, KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/cancel", cancel_backfill, Reach.OWN, KeyRole.ADMIN),
 )

@@ -44,10 +44,10 @@ from penstock.server import activity_log
 from penstock.server.content import Body
 from penstock.server.errors import status_of
 from penstock.server.parameters import Paging
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes.jobs import DatasetNameBody
 from penstock.server.routes.work import LeaseSeconds, dataset_names
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 Token = Annotated[int, Meta(ge=0, le=1 << 62)]
 ErrorText = Annotated[str, Meta(max_length=10_000)]
@@ -122,20 +122,20 @@ class LocksQuery(Paging, frozen=True):
     lot: str | None = None
 
 
-async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> Claims:
+async def claim_lots(context: RequestContext, namespace: str, job: str, body: ClaimBody) -> Claims:
     """Find lots that a job can work on and claim them, each with a run of its own.
 
     With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
     With `complete`, what other claims have made is published in the same transaction: a worker
     that goes on needs one call for each lot.
     """
-    call.check_texts(owner=body.owner)
-    refs = await _refs(call, body.complete)
+    context.check_texts(owner=body.owner)
+    refs = await _refs(context, body.complete)
     wiring = None
     if body.inputs is not None or body.outputs is not None:
-        inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
-        wiring = WireJob(namespace, job, inputs, outputs, within=call.key.namespace)
-    began = call.door.plane.clock()
+        inputs, outputs = dataset_names(context, body.inputs), dataset_names(context, body.outputs)
+        wiring = WireJob(namespace, job, inputs, outputs, within=context.key.namespace)
+    began = context.plane.clock()
     claim = ClaimLots(
         namespace,
         job,
@@ -147,10 +147,10 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    taken = await call.submit(ExternalClaim(claim, refs))
-    activity_log.ended(call, taken.ended, began)
-    activity_log.claimed(call, taken.claimed, began)
-    why = None if taken.claimed else await call.read(no_work.why_nothing, namespace, job)
+    taken = await context.submit(ExternalClaim(claim, refs))
+    activity_log.ended(context, taken.ended, began)
+    activity_log.claimed(context, taken.claimed, began)
+    why = None if taken.claimed else await context.read(no_work.why_nothing, namespace, job)
     claims = [_claim(found) for found in taken.claimed]
     return Claims(claims, why, _ended(body.complete, taken.ended))
 
@@ -172,43 +172,43 @@ def _claim(found: Claimed) -> Claim:
     )
 
 
-async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
+async def heartbeat_claim(context: RequestContext, claim: str, body: HeartbeatBody) -> Lease:
     """Say that the work on a claim goes on; its lease begins anew."""
-    ref = await _ref(call, claim, body.token)
-    until = await call.submit(HeartbeatClaim(ref, body.lease_seconds))
+    ref = await _ref(context, claim, body.token)
+    until = await context.submit(HeartbeatClaim(ref, body.lease_seconds))
     return Lease(ref.id, format_time(until))
 
 
-async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
+async def complete_claim(context: RequestContext, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
-    ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, CompleteByHand((ref,)))
+    ref = await _ref(context, claim, body.token)
+    (ended,) = await _end(context, CompleteByHand((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
 
 
-async def fail_claim(call: Call, claim: str, body: FailBody) -> Stopped:
+async def fail_claim(context: RequestContext, claim: str, body: FailBody) -> Stopped:
     """Report that the work on a claim has failed; it is tried again later, or held."""
-    ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, FailClaims((ref,), body.error))
+    ref = await _ref(context, claim, body.token)
+    (ended,) = await _end(context, FailClaims((ref,), body.error))
     return _stopped(ended)
 
 
-async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
+async def release_claim(context: RequestContext, claim: str, body: TokenBody) -> Stopped:
     """Give a claim back untouched; it does not count as a try."""
-    ref = await _ref(call, claim, body.token)
-    began = call.door.plane.clock()
-    ended = await call.submit(ReleaseClaim(ref))
-    activity_log.ended(call, [ended], began)
+    ref = await _ref(context, claim, body.token)
+    began = context.plane.clock()
+    ended = await context.submit(ReleaseClaim(ref))
+    activity_log.ended(context, [ended], began)
     return _stopped(ended)
 
 
-async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
-    began = call.door.plane.clock()
-    ended = await call.submit(command)
+async def _end(context: RequestContext, command: CompleteByHand | FailClaims) -> list[Ended]:
+    began = context.plane.clock()
+    ended = await context.submit(command)
     error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
-    activity_log.ended(call, ended, began, error)
+    activity_log.ended(context, ended, began, error)
     return ended
 
 
@@ -218,16 +218,16 @@ def _stopped(ended: Ended) -> Stopped:
     return Stopped(ended.id, ended.state, time_or_none(ended.not_before or None))
 
 
-async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
+async def complete_claims(context: RequestContext, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
-    refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, CompleteByHand(refs))))
+    refs = await _refs(context, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(context, CompleteByHand(refs))))
 
 
-async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
+async def fail_claims(context: RequestContext, body: FailManyBody) -> EndedClaims:
     """Report that the work on several claims has failed; each is refused alone."""
-    refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, FailClaims(refs, body.error))))
+    refs = await _refs(context, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(context, FailClaims(refs, body.error))))
 
 
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
@@ -257,17 +257,17 @@ def list_locks(tx: Transaction, key: Key, now: Micros, query: LocksQuery) -> Loc
     return Locks(page.items, page.total_count)
 
 
-async def _ref(call: Call, claim: str, token: int) -> Ref:
+async def _ref(context: RequestContext, claim: str, token: int) -> Ref:
     run_id = ids.run_id(claim)
-    await call.require_run(run_id)
+    await context.require_run(run_id)
     return Ref(run_id, token)
 
 
-async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
+async def _refs(context: RequestContext, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
     refs = tuple(Ref(ids.run_id(claim.id), claim.token) for claim in given)
-    if refs and call.key.namespace is not None:
-        for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
-            call.key.require_own(namespace)
+    if refs and context.key.namespace is not None:
+        for namespace in await context.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
+            context.key.require_own(namespace)
     return refs
 
 
@@ -290,13 +290,13 @@ _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
 _CLAIM = f"{BASE}/claims/{{claim}}"
 
 ROUTES = (
-    Route("POST", f"{_JOB}/claims", claim_lots, role=KeyRole.WRITER),
-    Route("GET", f"{BASE}/locks", list_locks, Reach.OWN),
-    Route("GET", _CLAIM, get_claim, Reach.OWN),
-    Route("POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, KeyRole.WRITER),
-    Route("POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, KeyRole.WRITER),
-    Route("POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, KeyRole.WRITER),
-    Route("POST", f"{_CLAIM}/release", release_claim, Reach.OWN, KeyRole.WRITER),
-    Route("POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, KeyRole.WRITER),
-    Route("POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_JOB}/claims", claim_lots, role=KeyRole.WRITER),
+    Route(READ, "GET", f"{BASE}/locks", list_locks, Reach.OWN),
+    Route(READ, "GET", _CLAIM, get_claim, Reach.OWN),
+    Route(ASYNC, "POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/release", release_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, KeyRole.WRITER),
 )

@@ -14,23 +14,23 @@ from penstock.server.ingest_shapes import shown_collection
 from penstock.server.requests import IngestRequest
 from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, INGEST, Reach, Route
 
 _TEXT_LENGTH_MAX = 10_000
 
 
-def list_collections(visit: IngestRequest) -> Collections:
+def list_collections(request: IngestRequest) -> Collections:
     """List collections by name."""
-    holds = visit.held_collections()
-    return Collections([shown_collection(c, holds.get(c.name)) for c in visit.collections()])
+    holds = request.held_collections()
+    return Collections([shown_collection(c, holds.get(c.name)) for c in request.collections()])
 
 
-def get_collection(visit: IngestRequest, collection: str) -> ShownCollection:
+def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
     """Show a collection."""
-    return _shown(visit, visit.collection(collection))
+    return _shown(request, request.collection(collection))
 
 
-def put_collection(visit: IngestRequest, collection: str, body: Collection) -> ShownCollection:
+def put_collection(request: IngestRequest, collection: str, body: Collection) -> ShownCollection:
     """Make a collection, or give it another profile; what is left out has its default.
 
     A secret that is sent back covered stays as it is. Places that are not public and a storage of
@@ -39,51 +39,51 @@ def put_collection(visit: IngestRequest, collection: str, body: Collection) -> S
     if body.name not in ("", collection):
         raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
     wanted = msgspec.structs.replace(body, name=collection)
-    visit.key.require_namespace(wanted.namespace)
+    request.key.require_namespace(wanted.namespace)
     try:
-        before = visit.collection(collection)
+        before = request.collection(collection)
     except NotFound:
         before = None
-    _check_texts(visit, wanted)
-    visit.require_dataset(wanted.namespace, wanted.dataset)
-    _check_reach(visit.key, before, wanted)
+    _check_texts(request, wanted)
+    request.require_dataset(wanted.namespace, wanted.dataset)
+    _check_reach(request.key, before, wanted)
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
     if wanted.callback_secret not in (None, MASK):
-        sealed = visit.context.secrets.seal(wanted.callback_secret)
+        sealed = request.context.secrets.seal(wanted.callback_secret)
         wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
-    visit.write(PutCollection(visit.key.name, wanted))
-    return _shown(visit, visit.collection(collection))
+    request.write(PutCollection(request.key.name, wanted))
+    return _shown(request, request.collection(collection))
 
 
-def delete_collection(visit: IngestRequest, collection: str) -> Empty:
+def delete_collection(request: IngestRequest, collection: str) -> Empty:
     """Forget a collection that has no open batch; what it stored stays."""
-    visit.collection(collection)
-    visit.desk.delete_collection(visit.act(""), collection)
+    request.collection(collection)
+    request.desk.delete_collection(request.act(""), collection)
     return NOTHING
 
 
-def hold_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Stop a collection: batches and jobs of it that have not begun are held."""
-    found = visit.collection(collection)
-    visit.desk.hold(visit.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(visit, found)
+    found = request.collection(collection)
+    request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
 
 
-def release_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Let a collection go on; what it held stays held until that is released."""
-    found = visit.collection(collection)
-    visit.desk.release(visit.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(visit, found)
+    found = request.collection(collection)
+    request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
 
 
-def _shown(visit: IngestRequest, collection: Collection) -> ShownCollection:
-    return shown_collection(collection, visit.held_collections().get(collection.name))
+def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:
+    return shown_collection(collection, request.held_collections().get(collection.name))
 
 
-def _check_texts(visit: IngestRequest, wanted: Collection) -> None:
-    visit.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
-    visit.check_texts(owner=wanted.owner or None, storage=wanted.storage)
+def _check_texts(request: IngestRequest, wanted: Collection) -> None:
+    request.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
+    request.check_texts(owner=wanted.owner or None, storage=wanted.storage)
     if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:
         raise Invalid(
             f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "
@@ -114,10 +114,10 @@ _COLLECTIONS = f"{BASE}/ingest/collections"
 _COLLECTION = f"{_COLLECTIONS}/{{collection}}"
 
 ROUTES = (
-    Route("GET", _COLLECTIONS, list_collections, Reach.OWN),
-    Route("GET", _COLLECTION, get_collection, Reach.OWN),
-    Route("PUT", _COLLECTION, put_collection, Reach.OWN, KeyRole.ADMIN),
-    Route("DELETE", _COLLECTION, delete_collection, Reach.OWN, KeyRole.ADMIN),
-    Route("POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, KeyRole.ADMIN),
-    Route("POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "GET", _COLLECTIONS, list_collections, Reach.OWN),
+    Route(INGEST, "GET", _COLLECTION, get_collection, Reach.OWN),
+    Route(INGEST, "PUT", _COLLECTION, put_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "DELETE", _COLLECTION, delete_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, KeyRole.ADMIN),
 )

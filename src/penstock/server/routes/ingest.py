@@ -33,7 +33,7 @@ from penstock.server.content import OwnBody
 from penstock.server.ingest_shapes import shown_batch, shown_job, shown_report
 from penstock.server.parameters import Limit, Query
 from penstock.server.requests import IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, INGEST, Reach, Route
 from penstock.states import BatchState, IngestState
 
 SIZE_MAX = 2**63 - 1
@@ -119,17 +119,17 @@ class FailedJobsQuery(Query, frozen=True):
     limit: Limit = 100
 
 
-def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
+def submit_batch(request: IngestRequest, body: SubmissionBody) -> ShownBatch:
     """Submit a payload: one write, and its batch is in the queue.
 
     Answers 200 instead of 201 with the batch that was submitted under the same key before.
     """
-    visit.require(body.collection)
+    request.require(body.collection)
     _check_digest(body.digest)
     deposit = Deposit(
         collection=body.collection,
         url=body.url,
-        submitter=body.submitter or visit.key.name,
+        submitter=body.submitter or request.key.name,
         type=body.type,
         mode=body.mode,
         name=body.name,
@@ -145,10 +145,10 @@ def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
         clear=body.clear,
         key=body.key,
     )
-    submitted = visit.desk.submit(deposit)
+    submitted = request.desk.submit(deposit)
     if not submitted.is_new:
-        visit.status = 200
-    return batch_with_tally(visit, submitted.batch)
+        request.status = 200
+    return batch_with_tally(request, submitted.batch)
 
 
 def _check_digest(digest: DigestBody | None) -> None:
@@ -159,48 +159,48 @@ def _check_digest(digest: DigestBody | None) -> None:
         raise Invalid(f"the value of a {digest.algorithm} digest is {length} hexadecimal digits")
 
 
-def list_batches(visit: IngestRequest, query: BatchesQuery) -> Batches:
+def list_batches(request: IngestRequest, query: BatchesQuery) -> Batches:
     """List batches, newest first."""
-    batches = _batches(visit, query) if query.limit else []
-    tallies = visit.store.tallies([batch.id for batch in batches]) if batches else {}
+    batches = _batches(request, query) if query.limit else []
+    tallies = request.store.tallies([batch.id for batch in batches]) if batches else {}
     return Batches([shown_batch(batch, tallies.get(batch.id)) for batch in batches])
 
 
-def _batches(visit: IngestRequest, query: BatchesQuery) -> list[Batch]:
-    names = visit.narrowed(query.collection)
+def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
+    names = request.narrowed(query.collection)
     page = query.limit, query.before
     if names is None:
-        return visit.store.batches(BatchFilter(query.status), *page)
+        return request.store.batches(BatchFilter(query.status), *page)
     found = [
         batch
         for name in names
-        for batch in visit.store.batches(BatchFilter(query.status, name), *page)
+        for batch in request.store.batches(BatchFilter(query.status, name), *page)
     ]
     return sorted(found, key=lambda batch: batch.id, reverse=True)[: query.limit]
 
 
-def get_batch(visit: IngestRequest, batch: str) -> ShownBatch:
+def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
     """Show a batch."""
-    return batch_with_tally(visit, visit.batch(batch))
+    return batch_with_tally(request, request.batch(batch))
 
 
-def batch_with_tally(visit: IngestRequest, batch: Batch) -> ShownBatch:
+def batch_with_tally(request: IngestRequest, batch: Batch) -> ShownBatch:
     """A batch, and how its jobs stand."""
-    return shown_batch(batch, visit.store.tally(batch.id))
+    return shown_batch(batch, request.store.tally(batch.id))
 
 
-def list_batch_jobs(visit: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
+def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
     """List the jobs of a batch, by id."""
-    visit.batch(batch)
+    request.batch(batch)
     if not query.limit:
         return BatchJobs([])
-    jobs = visit.store.jobs(batch, query.limit, query.after, status=query.status)
-    return BatchJobs(_shown_jobs(visit, jobs))
+    jobs = request.store.jobs(batch, query.limit, query.after, status=query.status)
+    return BatchJobs(_shown_jobs(request, jobs))
 
 
-def get_batch_report(visit: IngestRequest, batch: str) -> ShownReport:
+def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
     """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
-    found = visit.batch(batch)
+    found = request.batch(batch)
     report = report_of(found)
     if report is None:
         reason = f": {found.message}" if found.message else ""
@@ -211,15 +211,15 @@ def get_batch_report(visit: IngestRequest, batch: str) -> ShownReport:
     return shown_report(report, report.text or report_letter(found, report, (), ()).text)
 
 
-def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
+def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
     """List jobs of all batches in a state, in the order of their turns."""
     after = None if query.after is None else _place(query.after)
-    names = visit.narrowed(query.collection)
+    names = request.narrowed(query.collection)
     found: list[IngestJob] = []
     looked_at = 0
     size = query.limit if names is None else _PAGE
     while len(found) < query.limit and looked_at < _LOOKED_AT_MAX:
-        jobs = visit.store.waiting(query.status, size, after)
+        jobs = request.store.waiting(query.status, size, after)
         for job in jobs:
             after = job.place
             if names is None or job.configuration.profile_name in names:
@@ -232,19 +232,19 @@ def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs
                 break
         looked_at += len(jobs)
     last = after if query.limit else None
-    return IngestJobs(_shown_jobs(visit, found), None if last is None else _text(last))
+    return IngestJobs(_shown_jobs(request, found), None if last is None else _text(last))
 
 
-def list_failed_jobs(visit: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
+def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
     """List failed jobs of all batches, the last that failed first.
 
     A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
     """
-    names = visit.narrowed(None)
+    names = request.narrowed(None)
     if names is None:
-        found = visit.store.failed(query.limit) if query.limit else []
+        found = request.store.failed(query.limit) if query.limit else []
     else:
-        jobs = visit.store.failed(_LOOKED_AT_MAX)
+        jobs = request.store.failed(_LOOKED_AT_MAX)
         found = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
     return FailedJobs([shown_job(job) for job in found])
 
@@ -260,18 +260,18 @@ def _text(place: Place) -> str:
     return f"{place.priority:02}-{place.id}"
 
 
-def get_ingest_job(visit: IngestRequest, ingest_job: str) -> ShownIngestJob:
+def get_ingest_job(request: IngestRequest, ingest_job: str) -> ShownIngestJob:
     """Show an ingest job."""
-    [shown] = _shown_jobs(visit, [visit.job(ingest_job)])
+    [shown] = _shown_jobs(request, [request.job(ingest_job)])
     return shown
 
 
-def _shown_jobs(visit: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
+def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
     """Jobs, and how far those are whose files are coming just now."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:
         return [shown_job(job) for job in jobs]
-    with visit.plane.catalog.read() as tx:
+    with request.plane.catalog.read() as tx:
         progress = progress_of(tx, coming)
     return [shown_job(job, progress.get(job.id)) for job in jobs]
 
@@ -281,12 +281,12 @@ _BATCH = f"{_BATCHES}/{{batch}}"
 _JOBS = f"{BASE}/ingest/jobs"
 
 ROUTES = (
-    Route("POST", _BATCHES, submit_batch, Reach.OWN, KeyRole.WRITER, status=201, also=200),
-    Route("GET", _BATCHES, list_batches, Reach.OWN),
-    Route("GET", _BATCH, get_batch, Reach.OWN),
-    Route("GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),
-    Route("GET", f"{_BATCH}/report", get_batch_report, Reach.OWN),
-    Route("GET", _JOBS, list_ingest_jobs, Reach.OWN),
-    Route("GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
-    Route("GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
+    Route(INGEST, "POST", _BATCHES, submit_batch, Reach.OWN, KeyRole.WRITER, status=201, also=200),
+    Route(INGEST, "GET", _BATCHES, list_batches, Reach.OWN),
+    Route(INGEST, "GET", _BATCH, get_batch, Reach.OWN),
+    Route(INGEST, "GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{_BATCH}/report", get_batch_report, Reach.OWN),
+    Route(INGEST, "GET", _JOBS, list_ingest_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
 )

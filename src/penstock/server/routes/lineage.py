@@ -11,7 +11,7 @@ from penstock.db import Transaction
 from penstock.schema.lineage import ColumnGraph, LineageGraph, UpstreamRuns
 from penstock.schema.texts import Time
 from penstock.server.parameters import DEPTH_MAX, Depth, Query, moment
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, READ, Reach, Route
 
 NODE_PATTERN = r"^((dataset|job):.+:.+|datasetField:.+:.+:.+|run:.+)$"
 NodeId = Annotated[
@@ -101,7 +101,7 @@ def get_upstream_runs(tx: Transaction, query: RunLineageQuery) -> UpstreamRuns:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/lineage", get_lineage, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/column-lineage", get_column_lineage, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/runlineage/upstream", get_upstream_runs, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/lineage", get_lineage, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/column-lineage", get_column_lineage, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/runlineage/upstream", get_upstream_runs, Reach.EVERYTHING),
 )

@@ -27,9 +27,9 @@ from penstock.schema.lots import LotManifest, ManifestItem, ManifestPart, Remove
 from penstock.schema.shape import Shape
 from penstock.server import activity_log
 from penstock.server.parameters import Paging, Query
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Route
+from penstock.server.routing import ASYNC, BASE, READ, Route
 from penstock.states import ManifestState
 
 Bound = Annotated[str, Meta(description="a time, or a lot that is meant with its whole interval")]
@@ -58,15 +58,15 @@ class _Known(Shape, frozen=True):
 
 
 async def get_manifest(
-    call: Call, namespace: str, dataset: str, lot: str, query: ManifestQuery
+    context: RequestContext, namespace: str, dataset: str, lot: str, query: ManifestQuery
 ) -> LotManifest:
     """Show what a lot consists of: the version that is current, or another; its items in pages."""
-    await call.require_dataset(namespace, dataset)
-    known = await call.read(_find, namespace, dataset, lot, query.version)
+    await context.require_dataset(namespace, dataset)
+    known = await context.read(_find, namespace, dataset, lot, query.version)
 
     def work() -> LotManifest:
         try:
-            return _show(call.door.plane.objects, namespace, dataset, known, query)
+            return _show(context.plane.objects, namespace, dataset, known, query)
         except NotFound as error:
             raise Conflict(
                 f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
@@ -74,7 +74,7 @@ async def get_manifest(
                 "bring it back from a backup, or have the lot made anew"
             ) from None
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
 class RemoveBody(WhyBody, frozen=True):
@@ -84,7 +84,7 @@ class RemoveBody(WhyBody, frozen=True):
 
 
 async def remove(
-    call: Call, namespace: str, dataset: str, lot: str, body: RemoveBody
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: RemoveBody
 ) -> RemovedLot:
     """Remove a lot; nobody can read it until it is made anew.
 
@@ -92,19 +92,19 @@ async def remove(
     before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
     forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
     """
-    await call.require_dataset(namespace, dataset)
-    plane, who = call.door.plane, call.key.name
+    await context.require_dataset(namespace, dataset)
+    plane, who = context.plane, context.key.name
 
     def work() -> None:
         target = (namespace, dataset, lot)
         remove_lot(plane.catalog, plane.objects, who, body.why, *target, force=body.force)
 
-    await call.door.in_thread(work)
+    await context.state.in_thread(work)
     activity_log.changed(
-        call, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
+        context, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
     )
     try:
-        manifest = await get_manifest(call, namespace, dataset, lot, ManifestQuery())
+        manifest = await get_manifest(context, namespace, dataset, lot, ManifestQuery())
     except NotFound:
         manifest = None
     return RemovedLot(namespace, dataset, lot, manifest)
@@ -202,7 +202,7 @@ def get_gaps(
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
-    Route("GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
-    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=KeyRole.ADMIN),
-    Route("GET", f"{_DATASET}/gaps", get_gaps),
+    Route(ASYNC, "GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
+    Route(ASYNC, "POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_DATASET}/gaps", get_gaps),
 )

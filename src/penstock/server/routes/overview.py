@@ -17,7 +17,7 @@ from penstock.schema.catalog import EventInterval, IntervalCount
 from penstock.schema.lineage import RunFamily
 from penstock.schema.locks import LotwiseDataset, LotwiseJob
 from penstock.server.parameters import Query
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, READ, Reach, Route
 
 
 def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
@@ -56,14 +56,15 @@ def get_run_family(tx: Transaction, key: Key, run: str) -> RunFamily:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/standing", get_standing, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/standing", get_standing, Reach.OWN),
     Route(
+        READ,
         "GET",
         f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/standing",
         get_dataset_standing,
     ),
-    Route("GET", f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/standing", get_job_standing),
-    Route("GET", f"{BASE}/jobs/runs/{{run}}/family", get_run_family, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/standing", get_job_standing),
+    Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/family", get_run_family, Reach.OWN),
 )
 
 
@@ -95,8 +96,8 @@ def source_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[In
 
 
 STATS_ROUTES = (
-    Route("GET", f"{BASE}/stats/lineage-events", event_stats, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/stats/jobs", job_stats, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/stats/datasets", dataset_stats, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/stats/sources", source_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/lineage-events", event_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/jobs", job_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/datasets", dataset_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/sources", source_stats, Reach.EVERYTHING),
 )

@@ -9,9 +9,9 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.locks import WorkPage
 from penstock.schema.lots import DatasetChecks, HeldLots, Lot, LotChecks
 from penstock.server.parameters import Paging
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 
 class StaleQuery(Paging, frozen=True):
@@ -38,34 +38,36 @@ def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotCh
     return lots.lot_checks(tx, namespace, dataset, lot)
 
 
-async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+async def accept_lot(
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
+) -> Lot:
     """Let a lot be read although checks of it failed."""
-    await call.require_dataset(namespace, dataset)
-    plane, who = call.door.plane, call.key.name
+    await context.require_dataset(namespace, dataset)
+    plane, who = context.plane, context.key.name
 
     def work() -> None:
         accept(plane.catalog, plane.objects, namespace, dataset, lot, who=who, why=body.why)
         follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
 
-    await call.door.in_thread(work)
-    found = await call.read(lots.show_lot, namespace, dataset, lot)
-    return visibility.lot(found, call.key.namespace)
+    await context.state.in_thread(work)
+    found = await context.read(lots.show_lot, namespace, dataset, lot)
+    return visibility.lot(found, context.key.namespace)
 
 
-async def list_stale(call: Call, query: StaleQuery) -> WorkPage:
+async def list_stale(context: RequestContext, query: StaleQuery) -> WorkPage:
     """List lots that were made with inputs of which there are newer versions."""
-    only = call.key.namespace or query.namespace
-    return await call.read(lots.list_stale, only, query.job, query.limit, query.offset)
+    only = context.key.namespace or query.namespace
+    return await context.read(lots.list_stale, only, query.job, query.limit, query.offset)
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 _LOT = f"{_DATASET}/lots/{{lot}}"
 
 ROUTES = (
-    Route("GET", f"{_DATASET}/checks", list_checks),
-    Route("GET", f"{_LOT}/checks", get_checks),
-    Route("POST", f"{_LOT}/accept", accept_lot, role=KeyRole.ADMIN),
-    Route("GET", f"{BASE}/stale", list_stale, Reach.OWN),
+    Route(READ, "GET", f"{_DATASET}/checks", list_checks),
+    Route(READ, "GET", f"{_LOT}/checks", get_checks),
+    Route(ASYNC, "POST", f"{_LOT}/accept", accept_lot, role=KeyRole.ADMIN),
+    Route(ASYNC, "GET", f"{BASE}/stale", list_stale, Reach.OWN),
 )
 
 
@@ -90,4 +92,4 @@ def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
     )
 
 
-HELD_ROUTES = (Route("GET", f"{BASE}/held-lots", list_held_lots, Reach.OWN),)
+HELD_ROUTES = (Route(READ, "GET", f"{BASE}/held-lots", list_held_lots, Reach.OWN),)

@@ -20,9 +20,9 @@ from penstock.schema.operations import (
 )
 from penstock.server.content import Body
 from penstock.server.parameters import Query
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, Reach, Route
 from penstock.states import StepState
 
 _LISTED_MAX = 1000
@@ -65,28 +65,28 @@ class StepsQuery(Query, frozen=True):
     limit: Annotated[int, Meta(ge=0, le=_STEPS_MAX)] = 100
 
 
-async def plan_replay(call: Call, query: PlanQuery) -> ReplayPlan:
+async def plan_replay(context: RequestContext, query: PlanQuery) -> ReplayPlan:
     """Tell what a replay would do: its steps in order, and their cost by past durations.
 
     In it is each lot of a job whose last good run read what is bad, or anything made from it.
     """
-    replays = _replays(call)
-    asked: dict[str, Any] = {"at_once": query.at_once, "may": call.key.require_own}
-    return await call.door.in_thread(lambda: replays.plan(_target(query), **asked))
+    replays = _replays(context)
+    asked: dict[str, Any] = {"at_once": query.at_once, "may": context.key.require_own}
+    return await context.state.in_thread(lambda: replays.plan(_target(query), **asked))
 
 
-async def start_replay(call: Call, replay: str, body: ReplayBody) -> Replay:
+async def start_replay(context: RequestContext, replay: str, body: ReplayBody) -> Replay:
     """Begin a replay under an id of the caller's choice; the same again changes nothing.
 
     Engines (`penstock arcs work`) set its steps going, `maxRunning` at a time, each when those
     before it are done. What does not stand on the bad lot is not touched.
     """
-    replays, who = _replays(call), call.key.name
-    how: dict[str, Any] = {"max_running": body.max_running, "may": call.key.require_own}
-    found = await call.door.in_thread(
+    replays, who = _replays(context), context.key.name
+    how: dict[str, Any] = {"max_running": body.max_running, "may": context.key.require_own}
+    found = await context.state.in_thread(
         lambda: replays.start(replay, who, body.why, _target(body), **how)
     )
-    return _seen(found, call.key.namespace)
+    return _seen(found, context.key.namespace)
 
 
 def _target(asked: BadLots) -> Target:
@@ -105,27 +105,27 @@ def _target(asked: BadLots) -> Target:
     )
 
 
-async def list_replays(call: Call, query: ReplaysQuery) -> ReplayList:
+async def list_replays(context: RequestContext, query: ReplaysQuery) -> ReplayList:
     """List the last replays, newest first, with how far they are."""
-    own = call.key.namespace
-    found = await call.door.in_thread(_replays(call).last, query.limit, own or "")
+    own = context.key.namespace
+    found = await context.state.in_thread(_replays(context).last, query.limit, own or "")
     return ReplayList([_seen(each, own) for each in found])
 
 
-async def get_replay(call: Call, replay: str) -> Replay:
+async def get_replay(context: RequestContext, replay: str) -> Replay:
     """Show how far a replay is."""
-    found = await call.door.in_thread(_replays(call).status, replay)
-    call.key.require_own(found.namespace)
-    return _seen(found, call.key.namespace)
+    found = await context.state.in_thread(_replays(context).status, replay)
+    context.key.require_own(found.namespace)
+    return _seen(found, context.key.namespace)
 
 
-async def list_replay_steps(call: Call, replay: str, query: StepsQuery) -> ReplaySteps:
+async def list_replay_steps(context: RequestContext, replay: str, query: StepsQuery) -> ReplaySteps:
     """List the steps of a replay, in order; a key for one namespace is told no jobs elsewhere."""
-    await get_replay(call, replay)
-    replays = _replays(call)
+    await get_replay(context, replay)
+    replays = _replays(context)
     which: dict[str, Any] = {"state": query.state, "first": query.first, "most": query.limit}
-    found = await call.door.in_thread(lambda: replays.steps(replay, **which))
-    return ReplaySteps(_seen_steps(found, call.key.namespace))
+    found = await context.state.in_thread(lambda: replays.steps(replay, **which))
+    return ReplaySteps(_seen_steps(found, context.key.namespace))
 
 
 def _seen(found: Replay, only: str | None) -> Replay:
@@ -143,45 +143,44 @@ def _seen_steps(steps: Sequence[ReplayStep], only: str | None) -> list[ReplaySte
     ]
 
 
-def _moving(summary: str, move: Callable[[Replays], Callable[..., Replay]]) -> Any:
-    """The handler that moves a replay to another state."""
-
-    async def act(call: Call, replay: str, body: WhyBody) -> Replay:
-        await get_replay(call, replay)
-        moved = move(_replays(call))
-        found = await call.door.in_thread(moved, replay, call.key.name, body.why)
-        return _seen(found, call.key.namespace)
-
-    act.__doc__ = summary
-    return act
+async def pause_replay(context: RequestContext, replay: str, body: WhyBody) -> Replay:
+    """Start no more steps of a replay until it is resumed."""
+    return await _move(context, replay, _replays(context).pause, body.why)
 
 
-def _replays(call: Call) -> Replays:
-    plane = call.door.plane
+async def resume_replay(context: RequestContext, replay: str, body: WhyBody) -> Replay:
+    """Resume a paused replay."""
+    return await _move(context, replay, _replays(context).resume, body.why)
+
+
+async def cancel_replay(context: RequestContext, replay: str, body: WhyBody) -> Replay:
+    """Stop a replay for good. The rule of its job decides about each step that was not begun."""
+    return await _move(context, replay, _replays(context).cancel, body.why)
+
+
+async def _move(
+    context: RequestContext, replay: str, move: Callable[[str, str, str], Replay], why: str
+) -> Replay:
+    await get_replay(context, replay)
+    moved = await context.state.in_thread(move, replay, context.key.name, why)
+    return _seen(moved, context.key.namespace)
+
+
+def _replays(context: RequestContext) -> Replays:
+    plane = context.plane
     return Replays(plane.catalog, plane.clock)
 
 
 _ALL = f"{BASE}/replays"
 _ONE = f"{_ALL}/{{replay}}"
-_MOVES = {
-    "pause": _moving(
-        "Set no more steps of a replay going, until it is resumed.", lambda r: r.pause
-    ),
-    "resume": _moving("Let a replay that was paused go on.", lambda r: r.resume),
-    "cancel": _moving(
-        "Stop a replay for good; what was not begun is left to its job's own rule.",
-        lambda r: r.cancel,
-    ),
-}
 
 ROUTES = (
-    Route("GET", f"{_ALL}/plan", plan_replay, Reach.OWN),
-    Route("GET", _ALL, list_replays, Reach.OWN),
-    Route("PUT", _ONE, start_replay, Reach.OWN, KeyRole.ADMIN),
-    Route("GET", _ONE, get_replay, Reach.OWN),
-    Route("GET", f"{_ONE}/steps", list_replay_steps, Reach.OWN),
-    *(
-        Route("POST", f"{_ONE}/{action}", act, Reach.OWN, KeyRole.ADMIN)
-        for action, act in _MOVES.items()
-    ),
+    Route(ASYNC, "GET", f"{_ALL}/plan", plan_replay, Reach.OWN),
+    Route(ASYNC, "GET", _ALL, list_replays, Reach.OWN),
+    Route(ASYNC, "PUT", _ONE, start_replay, Reach.OWN, KeyRole.ADMIN),
+    Route(ASYNC, "GET", _ONE, get_replay, Reach.OWN),
+    Route(ASYNC, "GET", f"{_ONE}/steps", list_replay_steps, Reach.OWN),
+    Route(ASYNC, "POST", f"{_ONE}/pause", pause_replay, Reach.OWN, KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/resume", resume_replay, Reach.OWN, KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/cancel", cancel_replay, Reach.OWN, KeyRole.ADMIN),
 )

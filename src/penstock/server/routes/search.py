@@ -19,7 +19,7 @@ from penstock.schema.search import RecordKind, SearchRecord, SearchRecords, Sear
 from penstock.schema.texts import Time
 from penstock.server.parameters import Limit, Offset, Query, moment
 from penstock.server.requests import IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, INGEST, READ, Reach, Route
 
 _NUMBERED = re.compile(r"([bj])id([0-9]{1,10})", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -87,7 +87,7 @@ _MATCHED = {
 }
 
 
-def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
+def search_records(request: IngestRequest, query: RecordsQuery) -> SearchRecords:
     """Find runs, lots, batches, ingest jobs, stored objects and files.
 
     A run is found by its whole id, the others by the beginning of an id: a lot, a batch or an
@@ -97,12 +97,12 @@ def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
     """
     text, most = query.q.strip(), query.limit + 1
     if query.namespace is not None:
-        visit.key.require_namespace(query.namespace)
-    only = query.namespace or visit.key.namespace
+        request.key.require_namespace(query.namespace)
+    only = query.namespace or request.key.namespace
     if not text:
         return SearchRecords([], is_cut=False)
-    records = [*_numbered(visit, text, query.namespace)]
-    with visit.plane.catalog.read() as tx:
+    records = [*_numbered(request, text, query.namespace)]
+    with request.plane.catalog.read() as tx:
         records += _runs(tx, text, only)
         records += map(_lot, find_lots(tx, text, only, most))
         records += map(_record, find_keys(tx, text, only, most))
@@ -110,7 +110,7 @@ def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
     return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
 
 
-def _numbered(visit: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
+def _numbered(request: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
     """The batch or ingest job with this id; its zeros may be left out."""
     match = _NUMBERED.fullmatch(text)
     if match is None:
@@ -118,10 +118,10 @@ def _numbered(visit: IngestRequest, text: str, namespace: str | None) -> Iterato
     name = f"{match[1].lower()}id{int(match[2]):010}"
     with suppress(NotFound, Forbidden):
         if name.startswith("b"):
-            kind, collection = RecordKind.BATCH, visit.batch(name).collection
+            kind, collection = RecordKind.BATCH, request.batch(name).collection
         else:
-            kind, collection = RecordKind.INGEST_JOB, visit.job(name).configuration.profile_name
-        if namespace in (None, visit.collection(collection).namespace):
+            kind, collection = RecordKind.INGEST_JOB, request.job(name).configuration.profile_name
+        if namespace in (None, request.collection(collection).namespace):
             yield SearchRecord(kind, name, "id", name, collection=collection)
 
 
@@ -156,6 +156,6 @@ def _record(row: SearchKeyRow) -> SearchRecord:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/search", search, Reach.OWN),
-    Route("GET", f"{BASE}/search/records", search_records, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/search", search, Reach.OWN),
+    Route(INGEST, "GET", f"{BASE}/search/records", search_records, Reach.OWN),
 )

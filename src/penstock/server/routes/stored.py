@@ -21,8 +21,8 @@ from penstock.schema.texts import Time
 from penstock.server.content import Stream
 from penstock.server.ingest_shapes import shown_object
 from penstock.server.parameters import Limit, Query, moment
-from penstock.server.requests import Call, IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.requests import IngestRequest, RequestContext
+from penstock.server.routing import BASE, INGEST, UPLOAD, Reach, Route
 
 _LAST = 2**62
 
@@ -50,19 +50,19 @@ class FilesQuery(Query, frozen=True):
     version: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
 
 
-def list_objects(visit: IngestRequest, query: ObjectsQuery) -> StoredObjects:
+def list_objects(request: IngestRequest, query: ObjectsQuery) -> StoredObjects:
     """List what is stored, newest first.
 
     Objects that were stored at one moment are listed together, so that a part may be a little
     shorter or longer than `limit`.
     """
     before = moment(query.before, "before")
-    names = visit.narrowed(query.collection)
+    names = request.narrowed(query.collection)
     if names is None:
-        names = frozenset(each.name for each in visit.collections())
+        names = frozenset(each.name for each in request.collections())
     if not query.limit:
         return StoredObjects([], None)
-    with visit.plane.catalog.read() as tx:
+    with request.plane.catalog.read() as tx:
         page = _Page(tx, sorted(names), _LAST if before is None else before)
         rows, is_last = page.whole_moments(query.limit)
     following = None if is_last else format_time(rows[-1].at)
@@ -100,14 +100,14 @@ class _Page:
         return rows[:most]
 
 
-def list_object_versions(visit: IngestRequest, query: VersionsQuery) -> ObjectVersions:
+def list_object_versions(request: IngestRequest, query: VersionsQuery) -> ObjectVersions:
     """List the versions of an object, newest first."""
-    return ObjectVersions([shown_object(row) for row in _versions(visit, query.ark)])
+    return ObjectVersions([shown_object(row) for row in _versions(request, query.ark)])
 
 
-def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
+def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
     """List the files of a version of an object."""
-    newest, *older = _versions(visit, query.ark)
+    newest, *older = _versions(request, query.ark)
     found = newest
     if query.version is not None:
         found = next((row for row in [newest, *older] if row.version == query.version), newest)
@@ -115,17 +115,17 @@ def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = visit.context.depository(visit.collection(found.collection))
+    depository = request.context.depository(request.collection(found.collection))
     files = depository.described_files(found.ark, found.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
     )
 
 
-def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
+def _versions(request: IngestRequest, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
-    names = visit.narrowed(None)
-    with visit.plane.catalog.read() as tx:
+    names = request.narrowed(None)
+    with request.plane.catalog.read() as tx:
         rows = versions_of(tx, ark)
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
@@ -136,9 +136,9 @@ def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
 _OBJECTS = f"{BASE}/ingest/objects"
 
 ROUTES = (
-    Route("GET", _OBJECTS, list_objects, Reach.OWN),
-    Route("GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
-    Route("GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
+    Route(INGEST, "GET", _OBJECTS, list_objects, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
 )
 
 
@@ -162,7 +162,7 @@ class _Taken:
             yield piece
 
 
-async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
+async def upload_payload(context: RequestContext, payload: str, stream: Stream) -> Payload:
     """Upload a file, an archive or a manifest, which can then be submitted by the URL answered.
 
     The body is stored as it arrives, and never held whole. An upload that breaks off leaves
@@ -172,9 +172,9 @@ async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
     if reason:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
-    await call.submit(NoteUpload(url))
-    plane = call.door.plane
-    return await call.door.carry(stream, lambda: _store(plane.objects, url, stream))
+    await context.submit(NoteUpload(url))
+    plane = context.plane
+    return await context.state.in_upload_thread(stream, lambda: _store(plane.objects, url, stream))
 
 
 def _store(objects: Objects, url: str, stream: Stream) -> Payload:
@@ -191,6 +191,7 @@ def _store(objects: Objects, url: str, stream: Stream) -> Payload:
 
 PAYLOAD_ROUTES = (
     Route(
+        UPLOAD,
         "POST",
         f"{BASE}/ingest/payloads/{{payload}}",
         upload_payload,

@@ -11,9 +11,9 @@ from penstock.lots.outbox import check_kept, last_id
 from penstock.server.epochs import FRESH_SECONDS
 from penstock.server.parameters import Query
 from penstock.server.relay import PAGE, Follower, Frame, read_frames
-from penstock.server.requests import Call
+from penstock.server.requests import RequestContext
 from penstock.server.responses import Flow, Write
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, Reach, Route
 
 HEARTBEAT_SECONDS = 15.0
 EVENT_STREAM = "text/event-stream"
@@ -28,7 +28,7 @@ class StreamQuery(Query, frozen=True):
     dataset: str | None = None
 
 
-async def stream_events(call: Call, query: StreamQuery) -> Flow:
+async def stream_events(context: RequestContext, query: StreamQuery) -> Flow:
     """Stream what happens to lots, as server-sent events that go on until somebody hangs up.
 
     An event has the outbox' number as its `id`, its kind as its `event`, and JSON as its `data`.
@@ -36,13 +36,13 @@ async def stream_events(call: Call, query: StreamQuery) -> Flow:
     is kept. Every event is sent, in the order in which it was committed. While nothing happens a
     comment comes every 15 seconds. A reader that is too slow is cut off and goes on where it was.
     """
-    namespace = query.namespace if query.namespace is not None else call.key.namespace
+    namespace = query.namespace if query.namespace is not None else context.key.namespace
     if namespace is not None:
-        call.key.require_namespace(namespace)
-    call.door.relay.check_room()
+        context.key.require_namespace(namespace)
+    context.state.relay.check_room()
     wants = _filter(namespace, query.dataset)
-    position = await call.read(_position, _asked(call.head.last_event_id, query.after))
-    return Flow(EVENT_STREAM, _Stream(call, wants, position).pour)
+    position = await context.read(_position, _asked(context.head.last_event_id, query.after))
+    return Flow(EVENT_STREAM, _Stream(context, wants, position).pour)
 
 
 def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], bool]:
@@ -75,7 +75,7 @@ def _position(tx: Transaction, asked: int | None) -> int:
 class _Stream:
     """One reader's stream; `position` is the last event that was sent or passed over."""
 
-    call: Call
+    context: RequestContext
     wants: Callable[[Frame], bool]
     position: int
 
@@ -83,7 +83,7 @@ class _Stream:
         await write(_mark("following", self.position))
         if not await self._catch_up(write):
             return
-        relay = self.call.door.relay
+        relay = self.context.state.relay
         follower = relay.join(self.wants, self.position)
         try:
             if await self._catch_up(write):
@@ -97,10 +97,10 @@ class _Stream:
 
         A reader does that alone, until it has reached the others.
         """
-        door, more = self.call.door, True
-        while more and not door.relay.is_stopping:
-            frames = await door.in_thread(read_frames, door.plane.database, self.position)
-            if frames and not await may_stay(self.call):
+        state, more = self.context.state, True
+        while more and not state.relay.is_stopping:
+            frames = await state.in_thread(read_frames, state.plane.database, self.position)
+            if frames and not await may_stay(self.context):
                 return False
             await self._send([each for each in frames if self.wants(each)], write)
             if frames:
@@ -119,7 +119,7 @@ class _Stream:
                 await follower.news.wait()
         except TimeoutError:
             is_quiet = True
-        if not await may_stay(self.call):
+        if not await may_stay(self.context):
             return False
         # Something may have come since: to pass over what was seen would lose it.
         if is_quiet and not follower.waiting:
@@ -132,21 +132,21 @@ class _Stream:
     async def _send(self, frames: Sequence[Frame], write: Write) -> None:
         fresh = [each for each in frames if each.id > self.position]
         if fresh:
-            bound = self.call.key.namespace is not None
+            bound = self.context.key.namespace is not None
             await write(b"".join(each.own_text if bound else each.text for each in fresh))
             self.position = fresh[-1].id
 
 
-async def may_stay(call: Call) -> bool:
+async def may_stay(context: RequestContext) -> bool:
     """Return whether the key that a stream was opened with still works.
 
     It is looked up again once the answer that is kept of it is older than a few seconds. A stream
     that was opened without a key ends when the first key is made.
     """
-    gate = call.door.gate
+    gate = context.state.gate
     try:
-        if gate.at_once("GET", call.head, call.sender) is None:
-            await call.door.in_thread(gate.ask, "GET", call.head, call.sender)
+        if gate.at_once("GET", context.head, context.sender) is None:
+            await context.state.in_thread(gate.ask, "GET", context.head, context.sender)
     except (Unauthorized, Busy):  # a key that was revoked is a wrong one
         return False
     return True
@@ -157,41 +157,43 @@ def _mark(words: str, position: int) -> bytes:
     return f": {words}\nid: {position}\n\n".encode()
 
 
-ROUTES = (Route("GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),)
+ROUTES = (
+    Route(ASYNC, "GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),
+)
 
 
 # However much is written: whoever follows looks again after each hint.
 QUIET_SECONDS = 1.0
 
 
-async def follow_pulse(call: Call) -> Flow:
+async def follow_pulse(context: RequestContext) -> Flow:
     """Stream a hint whenever something was committed, at most one each second.
 
     An event `changed` has the number of the last write as its `id`. It tells nothing of what was
     written, so that every key may follow it: look again at what is shown. The web page does.
     """
-    call.door.relay.check_room()
-    return Flow(EVENT_STREAM, _Following(call).pour)
+    context.state.relay.check_room()
+    return Flow(EVENT_STREAM, _Following(context).pour)
 
 
 @dataclass
 class _Following:
     """One reader; `spoke` is when it last was told anything."""
 
-    call: Call
+    context: RequestContext
     seen: int = 0
     spoke: float = 0.0
 
     async def pour(self, write: Write) -> None:
-        door = self.call.door
-        self.seen = await door.epochs.last()
+        state = self.context.state
+        self.seen = await state.epochs.last()
         await self._say(write, f": following\nid: {self.seen}\n\n")
-        while not door.stopping:
+        while not state.stopping:
             await asyncio.sleep(FRESH_SECONDS)
-            epoch = await door.epochs.last()
+            epoch = await state.epochs.last()
             quiet = monotonic() - self.spoke
             is_due = epoch != self.seen and quiet >= QUIET_SECONDS
-            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.call):
+            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.context):
                 return
             if is_due:
                 self.seen = epoch
@@ -204,4 +206,6 @@ class _Following:
         await write(text.encode())
 
 
-PULSE_ROUTES = (Route("GET", f"{BASE}/pulse", follow_pulse, Reach.SHARED, media=EVENT_STREAM),)
+PULSE_ROUTES = (
+    Route(ASYNC, "GET", f"{BASE}/pulse", follow_pulse, Reach.SHARED, media=EVENT_STREAM),
+)

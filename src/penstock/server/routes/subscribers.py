@@ -12,8 +12,8 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.shape import time_or_none
 from penstock.schema.subscribers import Subscriber, SubscriberKind, Subscribers
 from penstock.server.content import Body
-from penstock.server.requests import Call
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.subscribers.commands import (
     DeleteSubscriber,
     SetSubscriber,
@@ -48,7 +48,9 @@ def show_subscriber(tx: Transaction, subscriber: str) -> Subscriber:
     return _shown(tx, get_subscriber(tx, subscriber))
 
 
-async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> Subscriber:
+async def set_subscriber(
+    context: RequestContext, subscriber: str, body: SubscriberBody
+) -> Subscriber:
     """Make a subscriber, or change it; it is tried again at once.
 
     A webhook gets a signed POST for each event of a lot. A backend of kind openlineage gets our
@@ -59,9 +61,9 @@ async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> S
     secret = body.secret
     if isinstance(secret, str):
         check_secret(secret)
-        secret = await call.door.in_thread(call.door.plane.secrets.seal, secret)
+        secret = await context.state.in_thread(context.plane.secrets.seal, secret)
     command = SetSubscriber(
-        who=call.key.name,
+        who=context.key.name,
         name=subscriber,
         kind=body.kind,
         url=body.url,
@@ -70,15 +72,15 @@ async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> S
         dataset=body.dataset or "",
         after=body.after,
     )
-    row = await call.submit(command)
-    call.door.deliverer.wake()
-    return await call.read(_shown, row)
+    row = await context.submit(command)
+    context.state.deliverer.wake()
+    return await context.read(_shown, row)
 
 
-async def delete_subscriber(call: Call, subscriber: str) -> Subscriber:
+async def delete_subscriber(context: RequestContext, subscriber: str) -> Subscriber:
     """Tell a subscriber nothing more."""
-    row = await call.submit(DeleteSubscriber(call.key.name, subscriber))
-    return await call.read(_shown, row)
+    row = await context.submit(DeleteSubscriber(context.key.name, subscriber))
+    return await context.read(_shown, row)
 
 
 def _shown(tx: Transaction, row: SubscriberRow) -> Subscriber:
@@ -108,8 +110,8 @@ _ALL = f"{BASE}/subscribers"
 _ONE = f"{_ALL}/{{subscriber}}"
 
 ROUTES = (
-    Route("GET", _ALL, list_subscribers, Reach.EVERYTHING, KeyRole.ADMIN),
-    Route("GET", _ONE, show_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
-    Route("PUT", _ONE, set_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
-    Route("DELETE", _ONE, delete_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(READ, "GET", _ALL, list_subscribers, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(READ, "GET", _ONE, show_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "PUT", _ONE, set_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ONE, delete_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
 )
