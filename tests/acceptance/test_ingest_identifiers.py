@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, sha512
 from penstock.ingest.archive.register import versions_of
 from penstock.ingest.intake.checkm import ManifestKind, write

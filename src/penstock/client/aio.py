@@ -11,11 +11,10 @@ from penstock.client.claims import AsyncClaims, asked
 from penstock.client.errors import ApiError, Failure, Unreachable
 from penstock.client.names import Name, place
 from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Awaiting, AwaitingReader
-from penstock.client.request import (
-    Flow,
-    Pause,
-    Reading,
-    Request,
+from penstock.client.request import Flow, Pause, Reading, Request
+from penstock.client.resources.all import Calls
+from penstock.client.sync import Kept
+from penstock.client.transport import (
     check_media,
     closed,
     refused,
@@ -24,8 +23,6 @@ from penstock.client.request import (
     taken,
     unreachable,
 )
-from penstock.client.resources.all import Calls
-from penstock.client.sync import Kept
 from penstock.client.uploads import Upload
 
 T = TypeVar("T")

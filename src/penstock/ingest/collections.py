@@ -13,7 +13,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.notifications.mail import check_address
 from penstock.schema.ingest import BY_BATCH, MASK, Collection, Minting

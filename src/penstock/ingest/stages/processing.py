@@ -16,6 +16,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.metadata import (
     ERC_FILE,
     Description,
@@ -24,7 +25,6 @@ from penstock.ingest.archive.metadata import (
     erc,
     stored_erc,
 )
-from penstock.ingest.archive.minting import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, Spoiled, sha512
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.ingest.archive.register import Identified, Identify, Offer, TakeOver, WriterRow
