@@ -23,7 +23,7 @@ from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.trace import FoundObject, walk_back
 from penstock.provenance.verify import Order, Verification
 from penstock.schema.provenance import LotVersion, Provenance, VerifyStep
-from penstock.server.routes.admin import grounds
+from penstock.server.routes.provenance import grounds
 from penstock.states import ManifestState
 from penstock.store.write_queue import Command
 

@@ -18,7 +18,7 @@ from penstock.clock import HOUR
 from penstock.schema.admin import KeyRole
 from penstock.server import relay
 from penstock.server.requests import RequestContext
-from penstock.server.routes import stream
+from penstock.server.routes import lot_events as stream
 from penstock.subscribers.pruning import prune_outbox
 from tests.doors.serving import API, Running, running
 from tests.doors.test_http_stop import server_process

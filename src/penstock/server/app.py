@@ -16,7 +16,6 @@ from penstock.errors import NotFound
 from penstock.plane import Plane
 from penstock.server import openapi
 from penstock.server import openapi as docs
-from penstock.server.asgi import Receive, Scope, Send
 from penstock.server.auth import Gate, Heading, Sender, check_host, heading, is_loopback, sender_of
 from penstock.server.content import (
     PARSE_INLINE_BYTES_MAX,
@@ -25,14 +24,24 @@ from penstock.server.content import (
     Share,
     Stream,
     body_reader,
+    query_reader,
     read_content,
     unpack,
 )
 from penstock.server.errors import UNEXPECTED, refusal
 from penstock.server.metrics import Metrics
-from penstock.server.parameters import query_reader
 from penstock.server.requests import IngestRequest, RequestContext, ServerState
-from penstock.server.responses import Answer, Flow, Page, answer, messages, pour
+from penstock.server.responses import (
+    Answer,
+    Flow,
+    Page,
+    Receive,
+    Scope,
+    Send,
+    answer,
+    messages,
+    pour,
+)
 from penstock.server.routes.table import CAPABILITIES, ROUTES
 from penstock.server.routing import INGEST, READ, UPLOAD, Reach, Route, Router
 from penstock.telemetry import logs, tracing

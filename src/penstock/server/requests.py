@@ -1,7 +1,8 @@
-"""The state of a server, and what a handler gets of a request."""
+"""The state of a server, what a handler gets of a request, and the log of changes to lots."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -19,16 +20,17 @@ from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.service import Act, IngestService
+from penstock.locks.commands import Claimed, Ended
 from penstock.plane import Plane
 from penstock.schema.ingest import Collection
 from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Sender
 from penstock.server.content import Budget, Stream
-from penstock.server.epochs import Epochs
 from penstock.server.metrics import Metrics
-from penstock.server.relay import Relay
+from penstock.server.relay import Epochs, Relay
 from penstock.server.responses import Header, Page
 from penstock.store.write_queue import Command
 from penstock.subscribers.delivery import Deliverer
+from penstock.telemetry import logs, tracing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -272,3 +274,36 @@ class IngestRequest(AuthorizedRequest):
     def held_collections(self) -> Mapping[str, Hold]:
         """Return the holds of collections, by collection."""
         return {h.name: h for h in self.store.holds() if h.kind is HoldKind.COLLECTION}
+
+
+_log = logging.getLogger(__name__)
+
+
+def claimed(context: RequestContext, found: Iterable[Claimed], began: Micros) -> None:
+    """Lots that somebody works on now."""
+    for claim in found:
+        ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
+        with logs.about(**ids, key=context.key.name):
+            _log.info("lot %s is claimed by %s, try %d", claim.lot, claim.owner, claim.attempt)
+        tracing.note("claim", began=began, **ids)
+
+
+def ended(context: RequestContext, claims: Sequence[Ended], began: Micros, error: str = "") -> None:
+    """What became of claims; those that were refused have changed nothing."""
+    for end in claims:
+        if end.refused is not None:
+            continue
+        dataset = ",".join(f"{name.namespace}/{name.name}" for name, _ in end.versions)
+        ids = {"lot": end.lot, "run": end.id, "dataset": dataset}
+        with logs.about(**ids, key=context.key.name):
+            if error:
+                _log.warning("lot %s failed and is %s: %s", end.lot, end.state, error)
+            else:
+                _log.info("lot %s is %s", end.lot, "published" if end.versions else end.state)
+        tracing.note("claim.end", began=began, **ids)
+
+
+def changed(context: RequestContext, what: str, **ids: str) -> None:
+    """Something that was done to a job, a dataset or a lot by hand."""
+    with logs.about(**ids, key=context.key.name):
+        _log.info("%s by %s", what, context.key.name)

@@ -1,9 +1,9 @@
-"""Answers that go on for as long as there is something to say."""
+"""Responses as JSON, pages and streams, and the types of an ASGI application."""
 
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,7 +11,12 @@ from msgspec import Struct
 
 from penstock.errors import PenstockError
 from penstock.schema.shape import Empty
-from penstock.server.asgi import Receive, Send
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class JoiningTransport:

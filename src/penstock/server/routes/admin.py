@@ -10,9 +10,6 @@ from penstock.access.keys import LOCAL, Key, ListedKey, Rate
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, Unauthorized
-from penstock.plane import Plane
-from penstock.provenance.checks import Grounds
-from penstock.provenance.checks.run import check
 from penstock.schema.admin import (
     AuditExport,
     AuditLog,
@@ -25,10 +22,8 @@ from penstock.schema.admin import (
 )
 from penstock.schema.shape import time_or_none
 from penstock.schema.texts import Time
-from penstock.server.content import Body, OwnBody
-from penstock.server.parameters import Limit, Paging, Query, moment
+from penstock.server.content import Body, Limit, OwnBody, Paging, Query, moment
 from penstock.server.requests import RequestContext
-from penstock.server.responses import NDJSON, Flow, lines
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 INT_MAX = 2**63 - 1
@@ -175,6 +170,12 @@ def _shown(key: ListedKey) -> ShownKey:
     )
 
 
+async def show_key(context: RequestContext) -> ShownCaller:
+    """Say whose key this call came with, and what it may do."""
+    key = context.key
+    return ShownCaller(None if key is LOCAL else key.name, key.role, key.namespace)
+
+
 ROUTES = (
     Route(ASYNC, "GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, KeyRole.ADMIN, status=201),
@@ -182,46 +183,5 @@ ROUTES = (
     Route(ASYNC, "DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, KeyRole.ADMIN),
     Route(READ, "GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, KeyRole.ADMIN),
     Route(READ, "GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "GET", f"{BASE}/key", show_key, Reach.SHARED),
 )
-
-
-class CheckQuery(Query, frozen=True):
-    """Whether to read every byte that manifests and inventories name."""
-
-    deep: bool = False
-
-
-def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
-    """What a check of this server looks at."""
-    return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
-
-
-async def check_invariants(context: RequestContext, query: CheckQuery) -> Flow:
-    """Ask of every invariant whether it holds, line by line, each a JSON document.
-
-    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
-    """
-    found = grounds(context.plane, deep=query.deep)
-    return lines(check(found), found.stop)
-
-
-CHECK_ROUTES = (
-    Route(
-        ASYNC,
-        "GET",
-        f"{BASE}/check",
-        check_invariants,
-        Reach.EVERYTHING,
-        KeyRole.ADMIN,
-        media=NDJSON,
-    ),
-)
-
-
-async def show_key(context: RequestContext) -> ShownCaller:
-    """Say whose key this call came with, and what it may do."""
-    key = context.key
-    return ShownCaller(None if key is LOCAL else key.name, key.role, key.namespace)
-
-
-KEY_ROUTES = (Route(ASYNC, "GET", f"{BASE}/key", show_key, Reach.SHARED),)

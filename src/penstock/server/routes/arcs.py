@@ -59,8 +59,7 @@ from penstock.schema.arrivals import (
     UntakenObjects,
 )
 from penstock.schema.shape import Empty
-from penstock.server.content import Body
-from penstock.server.parameters import Limit, Query
+from penstock.server.content import Body, Limit, Query
 from penstock.server.requests import RequestContext
 from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
@@ -192,18 +191,6 @@ async def sync(context: RequestContext, namespace: str, arc: str, body: SyncBody
 _ARC = f"{BASE}/namespaces/{{namespace}}/arcs/{{arc}}"
 _LOT = f"{_ARC}/lots/{{lot}}"
 
-ROUTES = (
-    Route(READ, "GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
-    Route(READ, "GET", _ARC, get_arc),
-    # An arc's command runs on the engines: whoever declares one can do what they can.
-    Route(ASYNC, "PUT", _ARC, put_arc, role=KeyRole.ADMIN),
-    Route(ASYNC, "DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
-    Route(READ, "GET", f"{_ARC}/lots", list_lots),
-    Route(ASYNC, "GET", _LOT, get_lot),
-    Route(ASYNC, "POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
-)
-
 
 _REFUSED_MAX = 100
 
@@ -266,13 +253,6 @@ async def delete_arrival(context: RequestContext, namespace: str, dataset: str) 
 
 _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
 
-ARRIVAL_ROUTES = (
-    Route(READ, "GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
-    Route(READ, "GET", _ARRIVAL, get_arrival),
-    Route(ASYNC, "PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
-    Route(ASYNC, "DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
-)
-
 
 class DeclarationsBody(Body, frozen=True):
     """Arcs and arrivals to be declared together; a `dryRun` only tells what would change."""
@@ -299,11 +279,6 @@ async def declare(context: RequestContext, body: DeclarationsBody) -> ChangedDec
     return ChangedDeclarations(
         await context.submit(Declare(context.key.name, arcs, arrivals, body.dry_run))
     )
-
-
-DECLARING_ROUTES = (
-    Route(ASYNC, "POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),
-)
 
 
 def show_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:
@@ -363,3 +338,21 @@ def _plain(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return value
+
+
+ROUTES = (
+    Route(READ, "GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
+    Route(READ, "GET", _ARC, get_arc),
+    # An arc's command runs on the engines: whoever declares one can do what they can.
+    Route(ASYNC, "PUT", _ARC, put_arc, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ARC}/lots", list_lots),
+    Route(ASYNC, "GET", _LOT, get_lot),
+    Route(ASYNC, "POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
+    Route(READ, "GET", _ARRIVAL, get_arrival),
+    Route(ASYNC, "PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),
+)

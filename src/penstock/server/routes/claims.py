@@ -40,10 +40,9 @@ from penstock.schema.locks import (
 )
 from penstock.schema.shape import Refusal, time_or_none
 from penstock.schema.texts import LOT_SCHEMA, Text
-from penstock.server import activity_log
-from penstock.server.content import Body
+from penstock.server import requests as activity_log
+from penstock.server.content import Body, Paging
 from penstock.server.errors import status_of
-from penstock.server.parameters import Paging
 from penstock.server.requests import RequestContext
 from penstock.server.routes.jobs import DatasetNameBody
 from penstock.server.routes.work import LeaseSeconds, dataset_names

@@ -31,8 +31,7 @@ from penstock.schema.catalog import (
 )
 from penstock.schema.lot_ids import clock_interval
 from penstock.schema.texts import Name, Text
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
+from penstock.server.content import Body, Paging
 from penstock.server.requests import RequestContext
 from penstock.server.routing import ASYNC, BASE, READ, Route
 

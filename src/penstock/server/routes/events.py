@@ -26,8 +26,7 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.catalog import BatchResult, BatchSummary, Events, FailedEvent
 from penstock.schema.shape import Empty
 from penstock.schema.texts import Name, Time
-from penstock.server.content import PARSE_INLINE_BYTES_MAX
-from penstock.server.parameters import Paging, moment
+from penstock.server.content import PARSE_INLINE_BYTES_MAX, Paging, moment
 from penstock.server.requests import RequestContext
 from penstock.server.responses import NOTHING
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route

@@ -1,38 +1,48 @@
-"""Ingest: batches submitted, batches and jobs looked at, the reports of batches."""
+"""Collections, batches and ingest jobs."""
 
 import re
 from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
-from penstock.errors import Invalid, Malformed, NotFound
+from penstock.access.keys import Key
+from penstock.errors import Forbidden, Invalid, Malformed, NotFound
 from penstock.ingest.archive.arks import PATTERN
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.intake.digests import DIGEST_CHARS
-from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX, Batch, IngestJob, Place
+from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX, Batch, HoldKind, IngestJob, Place
 from penstock.ingest.notifications.reports import report_letter
 from penstock.ingest.progress import progress_of
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages.reporting import report_of
+from penstock.objects.keys import local_folder
 from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import (
+    MASK,
     Batches,
     BatchJobs,
+    Collection,
+    Collections,
     DigestAlgorithm,
     ErcPart,
     FailedJobs,
     IngestJobs,
     PayloadType,
     ShownBatch,
+    ShownCollection,
     ShownIngestJob,
     ShownReport,
     SubmissionMode,
 )
-from penstock.server.content import OwnBody
-from penstock.server.ingest_shapes import shown_batch, shown_job, shown_report
-from penstock.server.parameters import Limit, Query
+from penstock.schema.shape import Empty
+from penstock.server.content import Limit, OwnBody, Query
+from penstock.server.ingest_shapes import shown_batch, shown_collection, shown_job, shown_report
 from penstock.server.requests import IngestRequest
+from penstock.server.responses import NOTHING
+from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, INGEST, Reach, Route
 from penstock.states import BatchState, IngestState
 
@@ -280,6 +290,105 @@ _BATCHES = f"{BASE}/ingest/batches"
 _BATCH = f"{_BATCHES}/{{batch}}"
 _JOBS = f"{BASE}/ingest/jobs"
 
+
+_TEXT_LENGTH_MAX = 10_000
+
+
+def list_collections(request: IngestRequest) -> Collections:
+    """List collections by name."""
+    holds = request.held_collections()
+    return Collections([shown_collection(c, holds.get(c.name)) for c in request.collections()])
+
+
+def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
+    """Show a collection."""
+    return _shown(request, request.collection(collection))
+
+
+def put_collection(request: IngestRequest, collection: str, body: Collection) -> ShownCollection:
+    """Make a collection, or give it another profile; what is left out has its default.
+
+    A secret that is sent back covered stays as it is. Places that are not public and a storage of
+    its own are set with a key that is for every namespace.
+    """
+    if body.name not in ("", collection):
+        raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
+    wanted = msgspec.structs.replace(body, name=collection)
+    request.key.require_namespace(wanted.namespace)
+    try:
+        before = request.collection(collection)
+    except NotFound:
+        before = None
+    _check_texts(request, wanted)
+    request.require_dataset(wanted.namespace, wanted.dataset)
+    _check_reach(request.key, before, wanted)
+    if before is None and wanted.callback_secret == MASK:
+        raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
+    if wanted.callback_secret not in (None, MASK):
+        sealed = request.context.secrets.seal(wanted.callback_secret)
+        wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
+    request.write(PutCollection(request.key.name, wanted))
+    return _shown(request, request.collection(collection))
+
+
+def delete_collection(request: IngestRequest, collection: str) -> Empty:
+    """Forget a collection that has no open batch; what it stored stays."""
+    request.collection(collection)
+    request.desk.delete_collection(request.act(""), collection)
+    return NOTHING
+
+
+def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+    """Stop a collection: batches and jobs of it that have not begun are held."""
+    found = request.collection(collection)
+    request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
+
+
+def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+    """Let a collection go on; what it held stays held until that is released."""
+    found = request.collection(collection)
+    request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
+
+
+def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:
+    return shown_collection(collection, request.held_collections().get(collection.name))
+
+
+def _check_texts(request: IngestRequest, wanted: Collection) -> None:
+    request.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
+    request.check_texts(owner=wanted.owner or None, storage=wanted.storage)
+    if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:
+        raise Invalid(
+            f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "
+            "write less, and give a prefix instead of many places"
+        )
+    folder = local_folder(wanted.storage) if wanted.storage is not None else None
+    if folder is not None and not folder.is_absolute():
+        raise Invalid(
+            f"collection {wanted.name} cannot be stored at {wanted.storage!r}, which is another "
+            "folder for each process; name a whole path"
+        )
+
+
+def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
+    """Whoever is for one namespace must not open files and networks of the server to it."""
+    if key.namespace is None:
+        return
+    places = before.places if before else ()
+    storage = before.storage if before else None
+    if not set(wanted.places) <= set(places) or wanted.storage != storage:
+        raise Forbidden(
+            f"key {key.name!r} is only for namespace {key.namespace!r}: the places and the storage "
+            "of a collection are set with a key for every namespace"
+        )
+
+
+_COLLECTIONS = f"{BASE}/ingest/collections"
+_COLLECTION = f"{_COLLECTIONS}/{{collection}}"
+
+
 ROUTES = (
     Route(INGEST, "POST", _BATCHES, submit_batch, Reach.OWN, KeyRole.WRITER, status=201, also=200),
     Route(INGEST, "GET", _BATCHES, list_batches, Reach.OWN),
@@ -289,4 +398,10 @@ ROUTES = (
     Route(INGEST, "GET", _JOBS, list_ingest_jobs, Reach.OWN),
     Route(INGEST, "GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
     Route(INGEST, "GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
+    Route(INGEST, "GET", _COLLECTIONS, list_collections, Reach.OWN),
+    Route(INGEST, "GET", _COLLECTION, get_collection, Reach.OWN),
+    Route(INGEST, "PUT", _COLLECTION, put_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "DELETE", _COLLECTION, delete_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, KeyRole.ADMIN),
 )

@@ -26,9 +26,8 @@ from penstock.schema.ingest import (
     ShownIngestJob,
 )
 from penstock.schema.shape import Empty
-from penstock.server.content import OwnBody
+from penstock.server.content import OwnBody, Query
 from penstock.server.ingest_shapes import shown_hold, shown_job, shown_tally
-from penstock.server.parameters import Query
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.responses import NDJSON, NOTHING, Flow, lines
 from penstock.server.routes.ingest import batch_with_tally

@@ -13,8 +13,7 @@ from penstock.db import Transaction
 from penstock.schema.admin import KeyRole
 from penstock.schema.catalog import Job, Jobs, JobVersion, JobVersions
 from penstock.schema.texts import Name
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
+from penstock.server.content import Body, Paging
 from penstock.server.requests import RequestContext
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import RunState

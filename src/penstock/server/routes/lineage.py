@@ -10,7 +10,7 @@ from penstock.catalog.lineage.graph import Direction
 from penstock.db import Transaction
 from penstock.schema.lineage import ColumnGraph, LineageGraph, UpstreamRuns
 from penstock.schema.texts import Time
-from penstock.server.parameters import DEPTH_MAX, Depth, Query, moment
+from penstock.server.content import DEPTH_MAX, Depth, Query, moment
 from penstock.server.routing import BASE, READ, Reach, Route
 
 NODE_PATTERN = r"^((dataset|job):.+:.+|datasetField:.+:.+:.+|run:.+)$"

@@ -25,8 +25,8 @@ from penstock.schema.gaps import Gaps
 from penstock.schema.lot_ids import Interval
 from penstock.schema.lots import LotManifest, ManifestItem, ManifestPart, RemovedLot
 from penstock.schema.shape import Shape
-from penstock.server import activity_log
-from penstock.server.parameters import Paging, Query
+from penstock.server import requests as activity_log
+from penstock.server.content import Paging, Query
 from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import ASYNC, BASE, READ, Route

@@ -17,8 +17,7 @@ from penstock.errors import NotFound
 from penstock.schema.admin import KeyRole
 from penstock.schema.catalog import Grants, Namespace, Namespaces, Source, Sources, Tag, Tags
 from penstock.schema.texts import Text
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
+from penstock.server.content import Body, Paging
 from penstock.server.requests import RequestContext
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
@@ -38,12 +37,6 @@ async def put_tag(context: RequestContext, tag: str, body: TagBody) -> Tag:
 def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
     """List tags by name; a key for one namespace sees those that it uses or has used."""
     return Tags(catalog.list_tags(tx, query.limit, query.offset, key.namespace))
-
-
-ROUTES = (
-    Route(READ, "GET", f"{BASE}/tags", list_tags, Reach.OWN),
-    Route(ASYNC, "PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, KeyRole.WRITER),
-)
 
 
 class SourceBody(Body, frozen=True):
@@ -75,13 +68,6 @@ def list_sources(tx: Transaction, key: Key, query: Paging) -> Sources:
     A key that is for one namespace sees those that datasets of that one are in.
     """
     return Sources(catalog.list_sources(tx, query.limit, query.offset, only=key.namespace))
-
-
-SOURCE_ROUTES = (
-    Route(READ, "GET", f"{BASE}/sources", list_sources, Reach.OWN),
-    Route(READ, "GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
-    Route(ASYNC, "PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, KeyRole.WRITER),
-)
 
 
 class NamespaceBody(Body, frozen=True):
@@ -167,7 +153,13 @@ def list_grants(tx: Transaction, namespace: str) -> Grants:
 
 _ONE = f"{BASE}/namespaces/{{namespace}}"
 
-NAMESPACE_ROUTES = (
+
+ROUTES = (
+    Route(READ, "GET", f"{BASE}/tags", list_tags, Reach.OWN),
+    Route(ASYNC, "PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, KeyRole.WRITER),
+    Route(READ, "GET", f"{BASE}/sources", list_sources, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
+    Route(ASYNC, "PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, KeyRole.WRITER),
     Route(READ, "GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
     Route(READ, "GET", _ONE, get_namespace),
     Route(ASYNC, "PUT", _ONE, put_namespace, role=KeyRole.WRITER),

@@ -10,8 +10,11 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
+from penstock.plane import Plane
 from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.ingest import object_faults
+from penstock.provenance.checks.run import check
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
 from penstock.provenance.trace import FoundObject, Walk, walk_back
@@ -20,10 +23,9 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.lot_ids import check_lot
 from penstock.schema.provenance import Provenance
 from penstock.schema.texts import Time
-from penstock.server.parameters import DEPTH_MAX, Query, moment
+from penstock.server.content import DEPTH_MAX, Query, moment
 from penstock.server.requests import RequestContext
 from penstock.server.responses import NDJSON, Flow, lines
-from penstock.server.routes.admin import grounds
 from penstock.server.routing import ASYNC, BASE, Reach, Route
 
 FILES_MAX = 100_000
@@ -126,6 +128,26 @@ def _walk(
     return asked, walk, Arrivals(tx, walk, query.files)
 
 
+class CheckQuery(Query, frozen=True):
+    """Whether to read every byte that manifests and inventories name."""
+
+    deep: bool = False
+
+
+def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
+    """What a check of this server looks at."""
+    return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
+
+
+async def check_invariants(context: RequestContext, query: CheckQuery) -> Flow:
+    """Ask of every invariant whether it holds, line by line, each a JSON document.
+
+    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
+    """
+    found = grounds(context.plane, deep=query.deep)
+    return lines(check(found), found.stop)
+
+
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
@@ -138,6 +160,15 @@ ROUTES = (
         verify_lots,
         Reach.EVERYTHING,
         KeyRole.WRITER,
+        media=NDJSON,
+    ),
+    Route(
+        ASYNC,
+        "GET",
+        f"{BASE}/check",
+        check_invariants,
+        Reach.EVERYTHING,
+        KeyRole.ADMIN,
         media=NDJSON,
     ),
 )

@@ -18,8 +18,7 @@ from penstock.locks.commands import MarkFreeRun
 from penstock.schema.admin import KeyRole
 from penstock.schema.catalog import AllRuns, Events, Run, RunFacets, Runs
 from penstock.schema.texts import Name, Time
-from penstock.server.content import Body, json_text
-from penstock.server.parameters import Limit, Paging, Query, moment
+from penstock.server.content import Body, Limit, Paging, Query, json_text, moment
 from penstock.server.requests import RequestContext
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import RunState

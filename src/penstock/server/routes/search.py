@@ -17,7 +17,7 @@ from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow, find_keys
 from penstock.locks.queries.lots import LotMatch, find_lots
 from penstock.schema.search import RecordKind, SearchRecord, SearchRecords, SearchResults
 from penstock.schema.texts import Time
-from penstock.server.parameters import Limit, Offset, Query, moment
+from penstock.server.content import Limit, Offset, Query, moment
 from penstock.server.requests import IngestRequest
 from penstock.server.routing import BASE, INGEST, READ, Reach, Route
 

@@ -18,9 +18,8 @@ from penstock.objects import Objects
 from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
 from penstock.schema.texts import Time
-from penstock.server.content import Stream
+from penstock.server.content import Limit, Query, Stream, moment
 from penstock.server.ingest_shapes import shown_object
-from penstock.server.parameters import Limit, Query, moment
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.routing import BASE, INGEST, UPLOAD, Reach, Route
 
@@ -135,12 +134,6 @@ def _versions(request: IngestRequest, ark: str) -> list[StoredRow]:
 
 _OBJECTS = f"{BASE}/ingest/objects"
 
-ROUTES = (
-    Route(INGEST, "GET", _OBJECTS, list_objects, Reach.OWN),
-    Route(INGEST, "GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
-    Route(INGEST, "GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
-)
-
 
 _ALGORITHM = "sha-256"
 # What would end the path of a URL, or be taken for an escape in it.
@@ -189,7 +182,10 @@ def _store(objects: Objects, url: str, stream: Stream) -> Payload:
     return Payload(url, taken.size, {_ALGORITHM: taken.digest.hexdigest()})
 
 
-PAYLOAD_ROUTES = (
+ROUTES = (
+    Route(INGEST, "GET", _OBJECTS, list_objects, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
     Route(
         UPLOAD,
         "POST",

@@ -25,9 +25,8 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.locks import LEASE_SECONDS_MAX, ReleasedJob, Stale, Why, Wiring, Work, WorkList
 from penstock.schema.lots import Log
 from penstock.schema.texts import LotName
-from penstock.server import activity_log
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
+from penstock.server import requests as activity_log
+from penstock.server.content import Body, Paging
 from penstock.server.requests import RequestContext
 from penstock.server.routes.jobs import DatasetNameBody
 from penstock.server.routes.lots import LotIds, Priority, WhyBody
@@ -182,23 +181,6 @@ async def _show_changed_work(
 _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
 _LOT = f"{_JOB}/lots/{{lot}}"
 
-ROUTES = (
-    Route(READ, "GET", f"{_JOB}/lots", list_work),
-    Route(READ, "GET", _LOT, get_work),
-    Route(READ, "GET", f"{_LOT}/why", explain),
-    Route(READ, "GET", f"{_JOB}/log", list_job_log),
-    Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
-    Route(ASYNC, "POST", f"{_JOB}/resubmit", resubmit_lots, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_JOB}/hold", hold_job, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_JOB}/unhold", unhold_job, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/priority", prioritize, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/resubmit", resubmit_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/rerun", resubmit_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/hold", hold_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/release", end_claim, role=KeyRole.ADMIN),
-)
-
 
 LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
 
@@ -252,7 +234,22 @@ def dataset_names(
 
 _WIRING = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/wiring"
 
-WIRING_ROUTES = (
+
+ROUTES = (
+    Route(READ, "GET", f"{_JOB}/lots", list_work),
+    Route(READ, "GET", _LOT, get_work),
+    Route(READ, "GET", f"{_LOT}/why", explain),
+    Route(READ, "GET", f"{_JOB}/log", list_job_log),
+    Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
+    Route(ASYNC, "POST", f"{_JOB}/resubmit", resubmit_lots, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_JOB}/hold", hold_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_JOB}/unhold", unhold_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/priority", prioritize, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/resubmit", resubmit_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/rerun", resubmit_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/hold", hold_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/release", end_claim, role=KeyRole.ADMIN),
     Route(READ, "GET", _WIRING, get_wiring),
     Route(ASYNC, "PUT", _WIRING, put_wiring, role=KeyRole.WRITER),
 )
