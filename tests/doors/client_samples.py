@@ -10,9 +10,7 @@ from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin, 
 
 from penstock.client import Client
 from penstock.client.names import Name
-from penstock.client.operation import Operation
-from penstock.client.request import Request
-from penstock.client.uploads import Content
+from penstock.client.request import Content, Operation, Request
 from penstock.schema.catalog import DatasetField
 from penstock.schema.operations import BadLots
 

@@ -11,11 +11,10 @@ import msgspec
 import pytest
 
 from penstock.client import ApiError, Client
-from penstock.client.resources.subscribers import Subscriber
-from penstock.client.stream import LotEvent
 from penstock.errors import Unavailable
 from penstock.schema import subscribers as subscribers_schema
 from penstock.schema.admin import KeyRole
+from penstock.schema.subscribers import LotEvent, Subscriber
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, Self, TypeVar
 
-from penstock.client.claim_base import BEAT_SECONDS_MAX
-from penstock.client.claims import Claims, asked
-from penstock.client.names import Name, place
-from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Blocking, BlockingReader
-from penstock.client.request import Flow, Reading
-from penstock.client.resources.all import Calls
+from penstock.client.claims import BEAT_SECONDS_MAX, Claims, read_ask
+from penstock.client.names import Name, endpoint
+from penstock.client.request import (
+    RETRY_SECONDS,
+    TIMEOUT_SECONDS,
+    Blocking,
+    BlockingReader,
+    Flow,
+    Reading,
+)
+from penstock.client.resources import Calls
 
 T = TypeVar("T")
 
@@ -20,7 +25,7 @@ T = TypeVar("T")
 IDLE_SECONDS = 10.0
 
 
-class Kept(Protocol):
+class Leased(Protocol):
     """Something with a lease."""
 
     def beat(self) -> Flow[float | None]:
@@ -33,11 +38,11 @@ class Heartbeats:
     def __init__(self, connect: Callable[[], AbstractContextManager[Blocking]]) -> None:
         self._connect = connect
         self._changed = threading.Condition()
-        self._due: dict[Kept, float] = {}
+        self._due: dict[Leased, float] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def keep(self, kept: Kept, seconds: float) -> None:
+    def keep(self, kept: Leased, seconds: float) -> None:
         """Begin with a heartbeat in so many seconds."""
         with self._changed:
             self._due[kept] = time.monotonic() + seconds
@@ -49,7 +54,7 @@ class Heartbeats:
                 self._thread.start()
             self._changed.notify()
 
-    def drop(self, kept: Kept) -> None:
+    def drop(self, kept: Leased) -> None:
         """Send no more; one that is under way may still arrive."""
         with self._changed:
             self._due.pop(kept, None)
@@ -72,7 +77,7 @@ class Heartbeats:
                     else:
                         self._due[kept] = time.monotonic() + again
 
-    def _next(self) -> Kept | None:
+    def _next(self) -> Leased | None:
         """Wait for the next that is due; None to end, when there was nothing for a while."""
         with self._changed:
             idle_until = time.monotonic() + IDLE_SECONDS
@@ -108,7 +113,7 @@ class Client(Calls, Blocking, BlockingReader):
         # Importing httpx takes as long as `penstock --help` does without it.
         from penstock.client.transport import Transport
 
-        url, api_key = place(url, api_key)
+        url, api_key = endpoint(url, api_key)
         self._retry_seconds = retry_seconds
         self._transport = Transport(url, api_key, timeout_seconds)
         self._heartbeats = Heartbeats(
@@ -162,7 +167,7 @@ class Client(Calls, Blocking, BlockingReader):
         used is given back. With `lots` only these are claimed, and one that the job may not work
         on is refused as a conflict; leave the loop after them.
         """
-        ask = asked(
+        ask = read_ask(
             where,
             job,
             owner,

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
+def connection_settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
     """What a connection to a server is made with."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -39,7 +39,7 @@ def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str,
     }
 
 
-def sendable(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
+def http_arguments(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
     """A request as HTTP has it, but for a body that is read while it is sent."""
     headers: dict[str, str] = {}
     if request.body is not None:
@@ -59,10 +59,10 @@ def sendable(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
     }
 
 
-def taken(request: Request[T], answer: httpx.Response, url: str) -> T:
+def read_answer(request: Request[T], answer: httpx.Response, url: str) -> T:
     """What an answer says, or the refusal that it is."""
     if not answer.is_success:
-        raise refused(answer, url)
+        raise refusal_error(answer, url)
     try:
         return request.read(answer.content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -91,7 +91,7 @@ class _Refusal(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Refusal).decode
 
 
-def refused(answer: httpx.Response, url: str) -> ApiError:
+def refusal_error(answer: httpx.Response, url: str) -> ApiError:
     """What an answer says that is not one of success."""
     try:
         message = _decode(answer.content).message
@@ -101,12 +101,12 @@ def refused(answer: httpx.Response, url: str) -> ApiError:
     return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)
 
 
-def closed() -> Invalid:
+def closed_error() -> Invalid:
     """What it means that a connection was closed by the program itself."""
     return Invalid("this client is closed, and makes no more calls; open another")
 
 
-def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
+def unreachable_error(url: str, error: httpx.TransportError) -> Unreachable:
     """What it means that no answer came."""
     if isinstance(error, httpx.TimeoutException):
         reason = "it takes too long to answer"
@@ -124,7 +124,7 @@ class Transport:
     def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
         self.url = url.rstrip("/")
         self._timeout_seconds = timeout_seconds
-        self._http = httpx.Client(**settings(self.url, api_key, timeout_seconds))
+        self._http = httpx.Client(**connection_settings(self.url, api_key, timeout_seconds))
 
     def close(self) -> None:
         """Close the connection."""
@@ -157,14 +157,14 @@ class Transport:
     def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
         self._check_open()
-        sent = sendable(request, self._timeout_seconds)
+        sent = http_arguments(request, self._timeout_seconds)
         if request.upload is not None:
             sent["content"] = request.upload.pieces()
         try:
             answer = self._http.request(**sent)
         except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
-        return taken(request, answer, self.url)
+            raise unreachable_error(self.url, error) from None
+        return read_answer(request, answer, self.url)
 
     def read(self, reading: Reading[T]) -> Iterator[T]:
         """Everything that is read of an answer, as it comes."""
@@ -185,18 +185,18 @@ class Transport:
     def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
         """The pieces of an answer; one that falls silent for too long is broken off."""
         self._check_open()
-        sent = sendable(reading.request, self._timeout_seconds)
+        sent = http_arguments(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()
         try:
             with self._http.stream(**sent) as answer:
                 if not answer.is_success:
                     answer.read()
-                    raise refused(answer, self.url)
+                    raise refusal_error(answer, self.url)
                 check_media(reading, answer, self.url)
                 yield answer.iter_bytes()
         except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
+            raise unreachable_error(self.url, error) from None
 
     def _check_open(self) -> None:
         if self._http.is_closed:
-            raise closed()
+            raise closed_error()

@@ -12,8 +12,8 @@ from penstock.cli.options import REMOTE, Json, Limit, Namespace, RemoteFlags
 from penstock.cli.output import Column, note, write_fields, write_json, write_line, write_table
 from penstock.cli.targets import ArcName, find_arc
 from penstock.cli.times import show_time
-from penstock.client.resources.arcs import ArcState
 from penstock.schema.arcs import ArcLot, ArcLotDetail, ShownArc
+from penstock.states import ArcState
 
 app = App(
     name="arcs",

@@ -14,7 +14,7 @@ from penstock.cli.output import line_width, out, plain, state_text, write_json, 
 from penstock.cli.targets import find_node
 from penstock.cli.times import read_moment, show_duration, show_time
 from penstock.client import Client
-from penstock.client.resources.history import Direction, History
+from penstock.client.resources.catalog import Direction, History
 from penstock.errors import Invalid
 from penstock.schema.catalog import InputField
 from penstock.schema.lineage import (

@@ -4,13 +4,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from penstock.client.operation import call
-from penstock.client.request import Request, delete, get, page, post, put, reader, said
+from penstock.client.request import Request, call, delete, get, json_body, page, post, put, reader
 from penstock.schema.admin import (
     AuditExport,
     AuditLog,
     CreatedKey,
     Health,
+    KeyRole,
     ShownCaller,
     ShownKey,
     ShownKeys,
@@ -20,7 +20,6 @@ from penstock.schema.catalog import EventInterval, IntervalCount
 from penstock.schema.locks import LotwiseDataset, LotwiseJob
 
 Period = Literal["DAY", "WEEK"]
-KeyRole = Literal["reader", "writer", "admin"]
 
 
 class AdminCalls:
@@ -99,14 +98,14 @@ class AdminCalls:
     def create_key(
         self,
         name: str,
-        role: KeyRole,
+        role: KeyRole | str,
         *,
         namespace: str | None = None,
         requests_per_second: int | None = None,
         bytes_per_second: int | None = None,
     ) -> Request[CreatedKey]:
         """Make a key; its token is in the answer and nowhere else."""
-        body = said(
+        body = json_body(
             name=name,
             role=role,
             namespace=namespace,
@@ -127,7 +126,7 @@ class AdminCalls:
 
         None is the server's default, 0 is without limit.
         """
-        body = said(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
+        body = json_body(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
         return put(ShownKey, "keys", name, "rates", body=body)
 
     @call

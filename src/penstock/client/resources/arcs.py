@@ -1,29 +1,40 @@
-"""The calls of the client about arcs, manifests, gaps and backfills."""
+"""Calls of arcs, manifests, gaps, backfills and replays."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from penstock.client.operation import call
+from msgspec import to_builtins
+
 from penstock.client.request import (
     Empty,
     Request,
+    call,
     delete,
+    encode_json,
     get,
     gone,
+    json_body,
     nothing,
     post,
     put,
-    said,
-    written,
 )
 from penstock.schema.arcs import ArcLotDetail, ArcLots, Arcs, ChangedDeclarations, ShownArc, Synced
 from penstock.schema.arrivals import Arrivals, ShownArrival
 from penstock.schema.gaps import Gaps
 from penstock.schema.lots import LotManifest, RemovedLot
-from penstock.schema.operations import Backfill, BackfillList, Begun
+from penstock.schema.operations import (
+    Backfill,
+    BackfillList,
+    BadLots,
+    Begun,
+    Replay,
+    ReplayList,
+    ReplayPlan,
+    ReplaySteps,
+)
+from penstock.states import ArcState, StepState
 
-ArcState = Literal["running", "complete", "partial", "missing"]
 _PATH_NAMES = frozenset({"name", "namespace", "dataset"})
 
 
@@ -62,7 +73,7 @@ class ArcCalls:
     ) -> Request[ChangedDeclarations]:
         """Declare arcs and arrivals, which have their names, together: all of them, or nothing."""
         body = {"arcs": _camel(arcs), "arrivals": _camel(arrivals), "dryRun": dry_run}
-        return post(ChangedDeclarations, "declarations", body=said(**body), repeatable=True)
+        return post(ChangedDeclarations, "declarations", body=json_body(**body), repeatable=True)
 
     @call
     def delete_arc(self, namespace: str, arc: str) -> Request[None]:
@@ -75,7 +86,7 @@ class ArcCalls:
         namespace: str,
         arc: str,
         *,
-        state: ArcState | None = None,
+        state: ArcState | str | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Request[ArcLots]:
@@ -92,7 +103,7 @@ class ArcCalls:
     def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> Request[ArcLotDetail]:
         """Remove what failed attempts on a lot left behind: what was partial is missing then."""
         where = (*_arc(namespace, arc), "lots", lot, "clean")
-        return post(ArcLotDetail, *where, body=said(why=why))
+        return post(ArcLotDetail, *where, body=json_body(why=why))
 
     @call
     def sync_arc(
@@ -100,7 +111,7 @@ class ArcCalls:
     ) -> Request[Synced]:
         """Make state keys anew, some lots at a time; go on after `next` until that is None."""
         where = (*_arc(namespace, arc), "sync")
-        return post(Synced, *where, body=said(after=after, lots=lots), repeatable=True)
+        return post(Synced, *where, body=json_body(after=after, lots=lots), repeatable=True)
 
     @call
     def manifest(
@@ -127,7 +138,7 @@ class ArcCalls:
         `force` removes a lot without a manifest that jobs have read.
         """
         where = (*_dataset(namespace, dataset), "lots", lot, "remove")
-        return post(RemovedLot, *where, body=said(why=why, force=force))
+        return post(RemovedLot, *where, body=json_body(why=why, force=force))
 
     @call
     def gaps(
@@ -182,7 +193,7 @@ class ArcCalls:
             "why": why,
         }
         where = (*_arc(namespace, arc), "backfills")
-        return post(Begun, *where, body=said(**body), repeatable=dry_run)
+        return post(Begun, *where, body=json_body(**body), repeatable=dry_run)
 
     @call
     def backfills(self, limit: int = 100) -> Request[BackfillList]:
@@ -243,13 +254,13 @@ def _dataset(namespace: str, dataset: str) -> tuple[str, ...]:
 
 
 def _move(backfill_id: str, move: str, why: str) -> Request[Backfill]:
-    return post(Backfill, "backfills", backfill_id, move, body=said(why=why))
+    return post(Backfill, "backfills", backfill_id, move, body=json_body(why=why))
 
 
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:
     """A declaration as it is on the wire; the path has the names."""
     said = {key: value for key, value in declaration.items() if key not in left_out}
-    return written(_camel(said))
+    return encode_json(_camel(said))
 
 
 def _camel(value: Any) -> Any:
@@ -266,3 +277,63 @@ def _camel(value: Any) -> Any:
 
 def _camel_name(name: str) -> str:
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
+
+
+class ReplayCalls:
+    """What a server shows and does about replays: what was made from bad lots, made again."""
+
+    @call
+    def plan_replay(self, bad: BadLots, *, at_once: int | None = None) -> Request[ReplayPlan]:
+        """What a replay would do: its steps in order, and their cost by past durations."""
+        return get(ReplayPlan, "replays", "plan", **to_builtins(bad), atOnce=at_once)
+
+    @call
+    def start_replay(
+        self, replay_id: str, bad: BadLots, *, why: str, max_running: int | None = None
+    ) -> Request[Replay]:
+        """Begin a replay under an id of your choice; the same again changes nothing."""
+        body = json_body(why=why, maxRunning=max_running, **to_builtins(bad))
+        return put(Replay, "replays", replay_id, body=body)
+
+    @call
+    def replays(self, limit: int = 100) -> Request[ReplayList]:
+        """The last replays, newest first."""
+        return get(ReplayList, "replays", limit=limit)
+
+    @call
+    def replay(self, replay_id: str) -> Request[Replay]:
+        """How far a replay is."""
+        return get(Replay, "replays", replay_id)
+
+    @call
+    def replay_steps(
+        self,
+        replay_id: str,
+        *,
+        state: StepState | str | None = None,
+        first: int = 1,
+        limit: int = 100,
+    ) -> Request[ReplaySteps]:
+        """Steps of a replay in order, from a number on; those in a state, if it is named."""
+        where = "replays", replay_id, "steps"
+        return get(ReplaySteps, *where, state=state, first=first, limit=limit)
+
+    @call
+    def pause_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Set no more steps of a replay going."""
+        return _move_replay(replay_id, "pause", why)
+
+    @call
+    def resume_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Let a replay that was paused go on."""
+        return _move_replay(replay_id, "resume", why)
+
+    @call
+    def cancel_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Stop a replay for good; what was not begun stays as it was."""
+        return _move_replay(replay_id, "cancel", why)
+
+
+def _move_replay(replay_id: str, move: str, why: str) -> Request[Replay]:
+    where = "replays", replay_id, move
+    return post(Replay, *where, body=json_body(why=why), repeatable=True)

@@ -1,16 +1,16 @@
 """The calls of the client about lots, locks and work."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from penstock.client.names import Name, names
-from penstock.client.operation import call
-from penstock.client.request import Request, get, post, put, said
+from penstock.client.request import Request, call, get, json_body, post, put
 from penstock.schema.locks import (
     HeldDataset,
     Locks,
     ReleasedDataset,
     ReleasedJob,
+    Stale,
     Why,
     Wiring,
     Work,
@@ -28,10 +28,9 @@ from penstock.schema.lots import (
     Lots,
     Registered,
 )
+from penstock.states import WorkState
 
 T = TypeVar("T")
-Stale = Literal["rerun", "hold", "ignore"]
-WorkState = Literal["WAITING", "READY", "LATER", "RUNNING", "DONE", "HELD"]
 
 
 class LotCalls:
@@ -57,10 +56,10 @@ class LotCalls:
         tries_max: int | None = None,
         back_off_seconds: int | None = None,
         enforced: bool | None = None,
-        stale: Stale | None = None,
+        stale: Stale | str | None = None,
     ) -> Request[Wiring]:
         """State which datasets a job reads and writes lot by lot; what is None stays as it is."""
-        body = said(
+        body = json_body(
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
             leaseSeconds=lease_seconds,
@@ -100,7 +99,7 @@ class LotCalls:
         namespace: str,
         job: str,
         *,
-        state: WorkState | None = None,
+        state: WorkState | str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Request[WorkList]:
@@ -156,7 +155,7 @@ class LotCalls:
         renew: bool = False,
     ) -> Request[int]:
         """Make lots READY that no job made; returned is how many were new."""
-        body = said(lots=lots, priority=priority, renew=renew)
+        body = json_body(lots=lots, priority=priority, renew=renew)
         at = (*_dataset(namespace, dataset), "lots")
         registered = post(Registered, *at, body=body, repeatable=not renew)
         return registered.then(lambda answer: answer.registered)
@@ -186,7 +185,7 @@ class LotCalls:
     ) -> Request[WorkList]:
         """Have a job work on lots again; all of them, or none."""
         at = (*_job(namespace, job), "resubmit")
-        return post(WorkList, *at, body=said(lots=lots, why=why))
+        return post(WorkList, *at, body=json_body(lots=lots, why=why))
 
     @call
     def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
@@ -210,7 +209,7 @@ class LotCalls:
     ) -> Request[Work]:
         """Have a job work on a lot before those with a lower priority."""
         at = (*_job(namespace, job), "lots", lot, "priority")
-        body = said(priority=priority, why=why)
+        body = json_body(priority=priority, why=why)
         return post(Work, *at, body=body, repeatable=True)
 
     @call
@@ -303,7 +302,7 @@ class LotCalls:
 
 
 def _act(shape: type[T], *segments: str, why: str, repeatable: bool = True) -> Request[T]:
-    return post(shape, *segments, body=said(why=why), repeatable=repeatable)
+    return post(shape, *segments, body=json_body(why=why), repeatable=repeatable)
 
 
 def _job(namespace: str, job: str) -> tuple[str, ...]:

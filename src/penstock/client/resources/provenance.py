@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from penstock.client.operation import call, read
-from penstock.client.request import Empty, Lines, Request, get
+from penstock.client.request import Empty, Lines, Request, call, get, read
 from penstock.schema import provenance as docs
 
 
