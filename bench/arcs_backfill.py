@@ -11,7 +11,6 @@ from bench.claims import Say
 from bench.ours import NAMESPACE, WHO, InProcess
 from bench.processes import Bench
 from penstock.arcs.backfills.backfills import Backfills
-from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.queries import find_arc
@@ -19,8 +18,9 @@ from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.arcs.workload.task import Context
 from penstock.clock import HOUR, parse_time
 from penstock.locks.commands import RegisterLots
-from penstock.lots.ids import Interval
 from penstock.objects import Objects
+from penstock.schema.lot_ids import Interval
+from penstock.schema.operations import Scope
 from penstock.states import BackfillState
 
 AT_ONCE = 8

@@ -14,17 +14,18 @@ from bench.vacuum import vacuum
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.spec import Arc, Input, Output, Workload
-from penstock.catalog.rows import Role
 from penstock.clock import DAY, Micros, parse_time
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.locks.gaps.gaps import Gaps, load_gaps
+from penstock.locks.gaps.gaps import load_gaps
 from penstock.locks.gaps.spans import Span
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import StatusRow
-from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
 from penstock.plane import Plane
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.gaps import Gaps
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import Status
 from penstock.states import ManifestState
 
 ODD_EVERY = 10_000  # one lot in so many is missing, and one is empty
@@ -119,7 +120,7 @@ def _version(lot: str) -> str:
 def _status(lot: str) -> StatusRow:
     version = _version(lot)
     return StatusRow(
-        _DATASET_ID, lot, Role.OUTPUT, _JOB_ID, Status.READY, "", version, version, START
+        _DATASET_ID, lot, DatasetRole.OUTPUT, _JOB_ID, Status.READY, "", version, version, START
     )
 
 

@@ -21,7 +21,6 @@ from penstock.catalog.rows import (
     JobRow,
     JobVersionRow,
     NamespaceRow,
-    Role,
     RunDatasetRow,
     RunRow,
     SearchRow,
@@ -31,6 +30,7 @@ from penstock.catalog.rows import (
     replace,
 )
 from penstock.db import Database
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 from tests.contract import catalog_rows as rows
 
@@ -195,7 +195,7 @@ class Graph:
         tables.jobs.append(job)
         tables.job_versions.append(shape)
         tables.runs.append(run)
-        for role, names in ((Role.INPUT, inputs), (Role.OUTPUT, [output])):
+        for role, names in ((DatasetRole.INPUT, inputs), (DatasetRole.OUTPUT, [output])):
             for namespace, name in names:
                 dataset = rows.dataset(name, namespace)
                 tables.edges.append(rows.edge(job, role, dataset))
@@ -229,7 +229,7 @@ class Graph:
             )  # fmt: skip
             tables.runs.append(run)
             tables.versions.append(version)
-            tables.run_datasets.append(rows.touched(run, Role.OUTPUT, version))
+            tables.run_datasets.append(rows.touched(run, DatasetRole.OUTPUT, version))
         tables.jobs[0] = replace(
             job,
             latest_run_id=run.id,

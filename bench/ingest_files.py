@@ -11,11 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from penstock.config import Settings
-from penstock.ingest.collections import Collection, PutCollection
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.intake.checkm import ManifestKind, Row, write
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
+from penstock.schema.ingest import Collection
 from penstock.states import BatchState
 
 FILE_BYTES = 10_000

@@ -22,12 +22,12 @@ from penstock.ingest.models import (
     Identifiers,
     JobChange,
     NewJob,
-    PayloadType,
     Submission,
 )
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.plane import Plane
+from penstock.schema.ingest import PayloadType
 from penstock.server.serve import tune_interpreter
 from penstock.states import BatchState, IngestState
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from penstock import ApiError, Client
-from penstock.client.documents.ingest import Report
+from penstock.schema.ingest import ShownReport
 
 COLLECTION = "scans"
 
@@ -48,7 +48,7 @@ def deposit(client: Client, folder: Path) -> str:
     return batch.id
 
 
-def report_of(client: Client, batch: str) -> Report:
+def report_of(client: Client, batch: str) -> ShownReport:
     """Wait for the report of the batch and return it."""
     while True:
         try:

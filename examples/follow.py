@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from penstock import Client
-from penstock.client.stream import LotEvent
+from penstock.schema.subscribers import LotEvent
 
 
 def handle(event: LotEvent) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections import deque
 
 from penstock import AsyncClient
-from penstock.client.documents.graphs import DatasetNode, LineageGraph
+from penstock.schema.lineage import DatasetNode, LineageGraph
 
 
 def distances(graph: LineageGraph, start: str) -> dict[str, int]:

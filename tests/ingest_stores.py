@@ -19,7 +19,6 @@ from penstock.ingest.models import (
     NewJob,
     Numbered,
     Numbers,
-    PayloadType,
     Reserved,
     Submission,
 )
@@ -28,6 +27,7 @@ from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.plane import Plane
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Session
 from tests.databases import Pool, sqlite_database

@@ -15,9 +15,10 @@ from typing import Self
 import httpx
 import pytest
 
-from penstock.access.keys import Keys, Role
+from penstock.access.keys import Keys
 from penstock.clock import system_clock
 from penstock.db import open_database
+from penstock.schema.admin import KeyRole
 from tests.databases import migrated_database
 from tests.patience import HANG_SECONDS
 
@@ -120,13 +121,13 @@ class ServerProcess:
         headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
         return httpx.Client(base_url=self.url, timeout=HANG_SECONDS, verify=False, headers=headers)
 
-    def key(self, role: Role, namespace: str | None = None) -> str:
+    def key(self, role: KeyRole, namespace: str | None = None) -> str:
         """A new key of this server's database, as an administrator makes one."""
         database = open_database(self.database_url)
         try:
             keys = Keys(database, clock=system_clock)
             if not self._token:
-                self._token = _new_token(keys, Role.ADMIN, None)
+                self._token = _new_token(keys, KeyRole.ADMIN, None)
                 self._wait_until_guarded()
             return _new_token(keys, role, namespace)
         finally:
@@ -154,7 +155,7 @@ class ServerProcess:
             return False
 
 
-def _new_token(keys: Keys, role: Role, namespace: str | None) -> str:
+def _new_token(keys: Keys, role: KeyRole, namespace: str | None) -> str:
     return keys.create(f"test {uuid.uuid4()}", role, namespace=namespace, who="test").token
 
 
@@ -199,5 +200,5 @@ def guarded_server(
     """A shared server on each kind of database whose calls all need a key."""
     folder = tmp_path_factory.mktemp("guarded")
     with migrated_database(request.param, request, folder) as url, serving(url) as running:
-        running.key(Role.ADMIN)
+        running.key(KeyRole.ADMIN)
         yield running

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.errors import Invalid, Malformed
+from penstock.ids import NAME_BYTES_MAX
 
 FILE_NAME = "penstock.toml"
 # Tables of the file that are not settings; `apply` commands read them.
@@ -24,8 +25,6 @@ _SECRET_PARAMETER = re.compile(
     r"(?i)([?&;][\w.-]*(?:pass|pwd|secret|token|credential|signature|key)[\w.-]*=)[^&;#]*"
 )
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
-# A PostgreSQL index row holds about 2,700 bytes, and some index rows hold two names.
-NAME_BYTES_MAX = 1024
 MIB = 1024 * 1024
 
 # The variables that commands of arcs inherit. None of them is a secret.

@@ -15,6 +15,8 @@ from typing import Final
 # As path segments they mean folders, even if encoded: clients and proxies that normalize paths
 # would change the path. No name may be one of them (docs/adr/0010-plain-asgi.md).
 DOTS: Final = frozenset({".", ".."})
+# PostgreSQL takes about 2,700 bytes into a row of an index; two names share a row.
+NAME_BYTES_MAX: Final = 1024
 
 _RUN_NAMESPACE = uuid.UUID("8f0f2c9c-6c53-5a0b-9d0c-3f5f0b7a1c11")
 _TIMED = re.compile(

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
-from penstock.arcs.overview import ArcLotDetail, get_arc_lot
+from penstock.arcs.overview import get_arc_lot
 from penstock.arcs.queries import manifest_rows, read_items
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.config import Settings
@@ -21,9 +21,11 @@ from penstock.errors import NotFound
 from penstock.locks.commands import RegisterLots
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest
-from penstock.lots.outbox import LotEvent, events_after
+from penstock.lots.outbox import events_after
 from penstock.objects import Objects
 from penstock.plane import Plane
+from penstock.schema.arcs import ArcLotDetail
+from penstock.schema.subscribers import LotEvent
 from penstock.states import ArcState, ManifestState
 from penstock.store.write_queue import Command, WriteQueue
 from tests.acceptance import arc_workloads

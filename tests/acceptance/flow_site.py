@@ -29,9 +29,11 @@ from penstock.locks.explain.facts import HoldEntry
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_work, list_log_of_lot, list_stale, show_lot
 from penstock.locks.rows import LogRow
-from penstock.locks.shapes import Transition, Why, Work
 from penstock.lots.manifests import Check
-from penstock.lots.outbox import LotEvent, events_after
+from penstock.lots.outbox import events_after
+from penstock.schema.locks import Why, Work
+from penstock.schema.lots import Transition
+from penstock.schema.subscribers import LotEvent
 from penstock.states import WorkState
 from penstock.store.write_queue import Command, WriteQueue
 from tests.checked import broken_invariants

@@ -20,11 +20,11 @@ from penstock.ingest.models import (
     IngestJob,
     JobChange,
     NewJob,
-    PayloadType,
     Submission,
 )
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.transitions import move_batch, move_job
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Address
 from tests.ingest_stores import NEXT, Backend

@@ -23,7 +23,7 @@ from penstock.catalog.queries import datasets, runs
 from penstock.config import Settings
 from penstock.ingest.archive import register
 from penstock.ingest.archive.register import StoredRow
-from penstock.ingest.collections import Collection, PutCollection
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import Row
 from penstock.ingest.intake.depositing import Deposit
@@ -35,6 +35,7 @@ from penstock.ingest.stages.reporting import report_of
 from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
+from penstock.schema.ingest import Collection
 from penstock.states import BatchState, IngestState, RunState
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until

@@ -3,11 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.arcs.backfills.backfills import Backfills
-from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.spec import Output
 from penstock.clock import HOUR, parse_time
-from penstock.lots.ids import Interval
+from penstock.schema.lot_ids import Interval
+from penstock.schema.operations import Scope
 from penstock.states import ArcState, BackfillState
 from tests.acceptance.arc_site import NS, ArcSite
 

@@ -5,9 +5,10 @@ import msgspec
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.queries import find_arc, output_refs
-from penstock.arcs.spec import EmptyOutput, Input, OnEmpty, Output, Parts
+from penstock.arcs.spec import Input, Output, Parts
 from penstock.locks.commands import RegisterLots
 from penstock.lots.manifests import Manifest
+from penstock.schema.arcs import EmptyOutput, OnEmpty
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 

@@ -9,9 +9,10 @@ import pytest
 from penstock.arcs.engine import lot_run
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.outputs.cleaning import clean_lot
-from penstock.arcs.spec import EmptyOutput, Output, Parts
+from penstock.arcs.spec import Output, Parts
 from penstock.errors import Unavailable
 from penstock.objects import Objects
+from penstock.schema.arcs import EmptyOutput
 from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 

@@ -9,12 +9,13 @@ import pytest
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.queries import find_arc, manifest_rows, output_refs, read_manifest
-from penstock.arcs.spec import EmptyOutput, Output, Parts, Retry
+from penstock.arcs.spec import Output, Parts, Retry
 from penstock.catalog.queries.jobs import list_runs
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.commands.holds import HoldWork
 from penstock.lots.manifests import PartLine, encode
 from penstock.objects import Objects
+from penstock.schema.arcs import EmptyOutput
 from penstock.states import ArcState, ManifestState, RunState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.arc_workloads import ran

@@ -16,10 +16,11 @@ from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.commands.holds import HoldLot
 from penstock.locks.explain.why import explain_work
-from penstock.locks.gaps.gaps import Gap, load_gaps
-from penstock.lots.ids import Interval
+from penstock.locks.gaps.gaps import load_gaps
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
+from penstock.schema.gaps import Gap
+from penstock.schema.lot_ids import Interval
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ArcSite
 from tests.checked import broken_invariants

@@ -10,7 +10,7 @@ from penstock.arcs.commands import ApplyArc
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.state_keys import Sync
-from penstock.arcs.overview import ArcCounts, count_lots, list_arc_lots
+from penstock.arcs.overview import count_lots, list_arc_lots
 from penstock.arcs.queries import find_arc
 from penstock.arcs.spec import Arc, Input, Workload
 from penstock.arcs.workload.shell import CommandRules
@@ -18,8 +18,9 @@ from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.commands.holds import HoldWork
-from penstock.locks.rows import Stale
 from penstock.lots.manifests import arc_key
+from penstock.schema.arcs import ArcCounts
+from penstock.schema.locks import Stale
 from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 

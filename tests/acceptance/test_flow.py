@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.client.documents.replays import BadLots
 from penstock.demo.story import NAMESPACE, READINGS, WEATHER_LOTS
+from penstock.schema.operations import BadLots
 from tests.dask_cluster import Cluster
 from tests.databases import sqlite_database
 from tests.flow_site import FlowSite, expected, found

@@ -11,10 +11,11 @@ from penstock.cli.ingest.work import Watch
 from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import Batch, NewJob, PayloadType
+from penstock.ingest.models import Batch, NewJob
 from penstock.ingest.service import Resumed
 from penstock.ingest.stages import batch_pending
 from penstock.locks.queries.lots import get_lot
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.models import Batch, Finding, IngestJob, SubmissionMode
+from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.transitions import STAGES
 from penstock.provenance.checks import Grounds
-from penstock.provenance.checks.run import Verdict, check
+from penstock.provenance.checks.run import check
+from penstock.schema.ingest import Finding, SubmissionMode
+from penstock.schema.provenance import Verdict
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.web import content

@@ -14,8 +14,8 @@ from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
-from penstock.locks.shapes import Lot
 from penstock.lots.outbox import events_after
+from penstock.schema.lots import Lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds

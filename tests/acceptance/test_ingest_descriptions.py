@@ -6,7 +6,8 @@ import pytest
 
 from penstock.errors import Invalid
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import ErcPart, IngestJob, SubmissionMode
+from penstock.ingest.models import IngestJob
+from penstock.schema.ingest import ErcPart, SubmissionMode
 from penstock.states import IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.acceptance.test_ingest_flow import MAP, tarred, zipped

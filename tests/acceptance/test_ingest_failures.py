@@ -17,9 +17,10 @@ import pytest
 
 from penstock.errors import Conflict, Invalid
 from penstock.ingest.intake.checkm import ManifestKind, Row, write
-from penstock.ingest.models import Batch, IngestJob, PayloadType
+from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.service import Resumed
 from penstock.ingest.transitions import resume_stage
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.ingest.intake.checkm import ManifestKind, parse, write
-from penstock.ingest.models import IngestJob, SubmissionMode
+from penstock.ingest.models import IngestJob
+from penstock.schema.ingest import SubmissionMode
 from penstock.states import IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.web import content

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.clock import DAY
-from penstock.ingest.archive.minting import check_character
+from penstock.ingest.archive.arks import check_character
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.intake.depositing import Deposit
-from penstock.ingest.models import SubmissionMode
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages import clean_up
 from penstock.objects import Objects
+from penstock.schema.ingest import SubmissionMode
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, Site, row
 from tests.web import content

@@ -9,8 +9,9 @@ import pytest
 from penstock.errors import NotFound, Unavailable
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.ingest.archive.register import WriterRow, writers_from
-from penstock.ingest.models import Batch, Finding, IngestJob
+from penstock.ingest.models import Batch, IngestJob
 from penstock.objects import Objects
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.patience import HANG_SECONDS

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, sha512
 from penstock.ingest.archive.register import versions_of
-from penstock.ingest.collections import Minting
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import IngestJob
 from penstock.ingest.stages.recording import forgotten
 from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.schema.ingest import Minting
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.web import content, status

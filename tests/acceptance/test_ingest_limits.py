@@ -5,11 +5,11 @@ import random
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.collections import Collection
 from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import SIZE_MAX, ManifestKind, write
-from penstock.ingest.models import TEXT_CHARS_MAX, Batch, IngestJob, NewJob, PayloadType
+from penstock.ingest.models import TEXT_CHARS_MAX, Batch, IngestJob, NewJob
 from penstock.ingest.stages.payload import File, fetch_files
+from penstock.schema.ingest import Collection, PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Gate, Site, row
 from tests.patience import HANG_SECONDS

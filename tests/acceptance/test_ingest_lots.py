@@ -13,11 +13,10 @@ import pytest
 
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
-from penstock.arcs.overview import ManifestLine, get_arc_lot, manifest_lines
+from penstock.arcs.overview import get_arc_lot, manifest_lines
 from penstock.arcs.queries import manifest_rows, read_items
 from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.shapes import EntityId
 from penstock.clock import SECOND
 from penstock.errors import Busy, NotFound, Unavailable
 from penstock.ids import dataset_id
@@ -30,11 +29,13 @@ from penstock.ingest.stages import lots, reporting
 from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, RegisterLots, WireJob
 from penstock.locks.queries.lots import show_lot
-from penstock.lots.ids import Interval, parse_interval
 from penstock.lots.manifests import Item
 from penstock.lots.outbox import events_after
 from penstock.objects.uris import find_object
-from penstock.provenance.verify import StepKind
+from penstock.schema.arcs import ManifestLine
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import Interval, parse_interval
+from penstock.schema.provenance import VerifyStepKind
 from penstock.states import BatchState, IngestState
 from penstock.store.write_queue import WriteQueue
 from tests.acceptance import arc_workloads
@@ -186,7 +187,7 @@ def test_arcs_read_what_a_collection_keeps_in_a_storage_of_its_own(
         [batch] = site.run(deposit(site, BODIES))
         assert shouted(site, batch) == {body.upper() for body in BODIES.values()}
     [*_, end] = verify(site.plane, name_of(site.plane, NS, "maps"))
-    assert (end.kind, end.done.faults, end.done.files) == (StepKind.END, 0, len(BODIES))
+    assert (end.kind, end.done.faults, end.done.files) == (VerifyStepKind.END, 0, len(BODIES))
     for item in items(site, batch.id):
         store, key = find_object(site.plane.objects, item.uri)
         path = store.path(key)

@@ -9,10 +9,11 @@ import pytest
 from penstock.config import Settings
 from penstock.errors import Away, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import Batch, PayloadType
+from penstock.ingest.models import Batch
 from penstock.ingest.notifications.mail import Letter, Mailer
 from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.plane import Plane
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Site, row
 from tests.databases import sqlite_database

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import PayloadType
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.doors.waiting import until

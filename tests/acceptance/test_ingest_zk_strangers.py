@@ -7,8 +7,9 @@ import pytest
 
 from penstock.cli import exit_codes
 from penstock.errors import Invalid
-from penstock.ingest.models import Finding, HoldKind
+from penstock.ingest.models import HoldKind
 from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Create, Delete, Session, Set
 from tests.acceptance.ingest_site import ADMIN, Site

@@ -11,7 +11,7 @@ from penstock.ingest.models import Batch
 from penstock.locks.commands import ClaimLots, ClaimRef, WireJob
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Manifest
-from penstock.provenance.verify import StepKind
+from penstock.schema.provenance import VerifyStepKind
 from penstock.states import BatchState, ManifestState
 from tests.acceptance.ingest_site import Site, row
 from tests.acceptance.test_ingest_lots import deposit as some_missing
@@ -85,7 +85,7 @@ def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site
     derive(site, namespace, batch.id)
     name = name_of(site.plane, namespace, "sheets")
     end = verify(site.plane, name, upstream=True)[-1]
-    assert (end.kind, end.done.faults, end.done.objects) == (StepKind.END, 0, len(FILES))
+    assert (end.kind, end.done.faults, end.done.objects) == (VerifyStepKind.END, 0, len(FILES))
     assert_all_holds(site.plane.settings)
     depository = site.context.depository(site.context.collection("maps"))
     objects = site.stored(site.jobs(batch)[0])
@@ -93,8 +93,8 @@ def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site
     uri = f"{depository.url}/{file.key}"
     with damaged(site, uri):
         steps = verify(site.plane, name, upstream=True)
-        assert all(step.kind is not StepKind.FAULT for step in verify(site.plane, name))
-    faults = [step for step in steps if step.kind is StepKind.FAULT]
+        assert all(step.kind is not VerifyStepKind.FAULT for step in verify(site.plane, name))
+    faults = [step for step in steps if step.kind is VerifyStepKind.FAULT]
     assert {fault.where for fault in faults} == {uri, objects.ark}
 
 

@@ -22,10 +22,10 @@ from penstock.locks.commands import HoldLot, ResubmitLots
 from penstock.locks.commands.admin import AcceptLot
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_work, list_lot_checks, show_lot
-from penstock.locks.rows import Stale
-from penstock.locks.shapes import CheckResult, Lot
 from penstock.lots.manifests import Check
 from penstock.lots.outbox import events_after
+from penstock.schema.locks import Stale
+from penstock.schema.lots import CheckResult, Lot
 from penstock.states import ArcState, WorkState
 from tests.acceptance import arc_workloads
 from tests.acceptance.arc_site import NS, ArcSite

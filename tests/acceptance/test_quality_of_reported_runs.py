@@ -12,7 +12,7 @@ from penstock.ids import new_id
 from penstock.locks.commands.admin import AcceptLot
 from penstock.locks.events.receive import LockingEvent
 from penstock.locks.queries.lots import list_lot_checks, show_lot
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow
 

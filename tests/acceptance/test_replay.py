@@ -8,9 +8,10 @@ import pytest
 
 from penstock.arcs.spec import Input
 from penstock.locks.queries.lots import list_stale
-from penstock.locks.rows import Stale
-from penstock.replay.replays import Progress, Replays
+from penstock.replay.replays import Replays
 from penstock.replay.target import Target
+from penstock.schema.locks import Stale
+from penstock.schema.operations import Replay
 from penstock.states import ArcState, ReplayState, StepState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 
@@ -54,7 +55,7 @@ def replaying(arcs: ArcSite, target: Target = OF_RAW) -> Iterator[Replays]:
         yield replays
 
 
-def until(arcs: ArcSite, replays: Replays, state: ReplayState) -> Progress:
+def until(arcs: ArcSite, replays: Replays, state: ReplayState) -> Replay:
     arcs.until(lambda: replays.step(REPLAY).state is state)
     return replays.status(REPLAY)
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.locks.commands import ClaimLots
 from penstock.locks.queries.lots import show_lot
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from penstock.access.keys import Keys, Role
+from penstock.access.keys import Keys
 from penstock.clock import system_clock
 from penstock.db import open_database
+from penstock.schema.admin import KeyRole
 from tests.browser.addresses import address
 from tests.browser.browsing import tab as open_tab
 from tests.browser.scene import CLEANING, RAW, SHOP, Scene
@@ -29,7 +30,7 @@ def guarded(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A server that wants a key, and a key."""
     url = sqlite_database(tmp_path / "penstock.db")
     database = open_database(url)
-    token = Keys(database, clock=system_clock).create("miller", Role.ADMIN, who="test").token
+    token = Keys(database, clock=system_clock).create("miller", KeyRole.ADMIN, who="test").token
     database.close()
     with serving(url, host=EVERYWHERE) as server:
         yield server.url.replace(EVERYWHERE, "127.0.0.1"), token

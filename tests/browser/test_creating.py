@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.browser.acting import hear
 from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
@@ -64,10 +64,10 @@ def test_a_name_that_exists_is_refused_in_the_dialog(tab: Tab, scene: Scene) -> 
 def test_creating_is_offered_to_keys_that_may(browser: Browser, guarded: ServerProcess) -> None:
     both = ["New namespace", "New dataset"]
     for role, namespace, acts in (
-        (Role.ADMIN, None, both),
-        (Role.WRITER, None, both),
-        (Role.WRITER, MILL, both[1:]),
-        (Role.READER, None, []),
+        (KeyRole.ADMIN, None, both),
+        (KeyRole.WRITER, None, both),
+        (KeyRole.WRITER, MILL, both[1:]),
+        (KeyRole.READER, None, []),
     ):
         with open_tab(browser, guarded.url) as opened:
             page = come(opened, f"/datasets?namespace={MILL}", guarded.key(role, namespace))

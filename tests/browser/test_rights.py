@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.browser.addresses import address
 from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
@@ -46,7 +46,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
         for method, at, body in steps:
             answer = client.request(method, at, json=body)
             assert answer.is_success, answer.text
-        filling.key(Role.ADMIN)
+        filling.key(KeyRole.ADMIN)
     with serving(url, host=EVERYWHERE) as server:
         server.url = server.url.replace(EVERYWHERE, "127.0.0.1")
         yield server
@@ -88,20 +88,20 @@ VIEWS = {
 def test_a_reader_sees_how_things_stand_and_is_offered_nothing(
     browser: Browser, guarded: ServerProcess
 ) -> None:
-    for role in (Role.ADMIN, Role.WRITER, Role.READER):
+    for role in (KeyRole.ADMIN, KeyRole.WRITER, KeyRole.READER):
         with open_tab(browser, guarded.url) as opened:
             page = come(opened, "/", guarded.key(role))
             for at, acts in VIEWS.values():
                 opened.open(at)
                 opened.settle()
                 expect(page.locator("nav[aria-label=pages]")).to_contain_text("Locks")
-                until_offered(page, acts if role is Role.ADMIN else [])
+                until_offered(page, acts if role is KeyRole.ADMIN else [])
             opened.open(address(*JOB))
             expect(page.locator("main")).to_contain_text("it is loud")
             audit = page.locator("nav").get_by_role("link", name="Audit log")
-            expect(audit).to_have_count(1 if role is Role.ADMIN else 0)
+            expect(audit).to_have_count(1 if role is KeyRole.ADMIN else 0)
             says = page.locator(".rights")
-            if role is Role.ADMIN:
+            if role is KeyRole.ADMIN:
                 expect(says).to_have_count(0)
             else:
                 expect(says).to_contain_text(f"is a {role}’s: whatever changes something")
@@ -112,7 +112,7 @@ def test_a_reader_reads_a_profile_and_cannot_change_it(
 ) -> None:
     with open_tab(browser, guarded.url) as opened:
         at = address("ingest", "collections", COLLECTION, tab="profile")
-        page = come(opened, at, guarded.key(Role.READER))
+        page = come(opened, at, guarded.key(KeyRole.READER))
         expect(page.get_by_label("Dataset that its lots belong to")).to_have_value("sacks")
         expect(page.get_by_label("Dataset that its lots belong to")).to_be_disabled()
         expect(page.get_by_role("button", name="Change the profile")).to_have_count(0)
@@ -123,7 +123,7 @@ def test_a_key_for_one_namespace_is_offered_what_is_of_it(
     browser: Browser, guarded: ServerProcess
 ) -> None:
     with open_tab(browser, guarded.url) as opened:
-        page = come(opened, address(*JOB), guarded.key(Role.ADMIN, MILL))
+        page = come(opened, address(*JOB), guarded.key(KeyRole.ADMIN, MILL))
         until_offered(page, ["Let it go on"])
         expect(page.locator(".rights")).to_contain_text(f"for namespace “{MILL}” only")
         pages = page.locator("nav[aria-label=pages]")

@@ -9,23 +9,19 @@ from penstock import ids
 from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
 from penstock.arcs.arrivals.rows import ArrivalRow
 from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfills.rules import Action
-from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState, UnsettledRow
+from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, UnsettledRow
 from penstock.catalog.entities.runs import lot_facets
-from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
+from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.db import Transaction
 from penstock.locks.commands.wiring import default_wiring
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, LotJobDatasetRow, StatusRow
 from penstock.locks.work import new_work
-from penstock.lots.rows import (
-    LotDatasetRow,
-    LotEventRow,
-    ManifestRow,
-    RunEndRow,
-    SubscriberKind,
-    SubscriberRow,
-)
+from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow, SubscriberRow
+from penstock.schema.arcs import PartState
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
+from penstock.schema.operations import BackfillAction
+from penstock.schema.subscribers import SubscriberKind
 from penstock.states import BackfillState, ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 
@@ -86,7 +82,7 @@ def backfill_of(number: int) -> str:
 def _wire(tx: Transaction, of: JobRow, reads: DatasetRow, writes: DatasetRow) -> None:
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (reads, writes))
     tx.write("put_lot_jobs", [replace(default_wiring(of.id, NOW), inputs=inputs, outputs=outputs)])
-    wires = [(reads.id, Role.INPUT), (writes.id, Role.OUTPUT)]
+    wires = [(reads.id, DatasetRole.INPUT), (writes.id, DatasetRole.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, of.id) for d, role in wires])
 
 
@@ -140,12 +136,16 @@ def _fill_status(tx: Transaction, of: JobRow, reads: DatasetRow, writes: Dataset
         run_id, read = run_of(of, number), version_of(reads, number)
         made = version_of(writes, number)
         status += [
-            StatusRow(reads.id, lot, Role.INPUT, of.id, Status.DONE, "", run_id, read, NOW),
-            StatusRow(writes.id, lot, Role.OUTPUT, of.id, Status.READY, "", run_id, made, NOW),
+            StatusRow(reads.id, lot, DatasetRole.INPUT, of.id, Status.DONE, "", run_id, read, NOW),
+            StatusRow(
+                writes.id, lot, DatasetRole.OUTPUT, of.id, Status.READY, "", run_id, made, NOW
+            ),
         ]
         if reads is RAW:
             status.append(
-                StatusRow(RAW.id, lot, Role.OUTPUT, EXTERNAL_JOB, Status.READY, "", None, read, NOW)
+                StatusRow(
+                    RAW.id, lot, DatasetRole.OUTPUT, EXTERNAL_JOB, Status.READY, "", None, read, NOW
+                )
             )
     tx.write("put_lot_status", status)
 
@@ -204,10 +204,10 @@ def _backfill_lots() -> Iterator[BackfillLotRow]:
         state = LotOutcome.DONE if number < DONE // 2 else LotOutcome.WAITING
         if number in RARE:
             state = LotOutcome.GOING if number % 2 else LotOutcome.FAILED
-        yield BackfillLotRow(BACKFILL, LOTS[number], state, Action.RUN, NOW)
+        yield BackfillLotRow(BACKFILL, LOTS[number], state, BackfillAction.RUN, NOW)
     for number in range(OVER):
         for lot in LOTS[:10]:
-            yield BackfillLotRow(backfill_of(number), lot, LotOutcome.DONE, Action.RUN, NOW)
+            yield BackfillLotRow(backfill_of(number), lot, LotOutcome.DONE, BackfillAction.RUN, NOW)
 
 
 def _fill_subscribers(tx: Transaction) -> None:

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, OnMissing
+from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow
 from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, refused_objects
 from penstock.arcs.arrivals.scan import Seen
@@ -18,6 +18,7 @@ from penstock.db import open_database
 from penstock.locks.rows import StatusRow
 from penstock.lots.manifests import Manifest, encode, manifest_key, note
 from penstock.objects import Entry, Objects
+from penstock.schema.arrivals import OnMissing
 from penstock.store.write_queue import WriteQueue
 
 NOON = parse_time("2026-11-15T12:00:00Z")

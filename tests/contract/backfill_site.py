@@ -17,8 +17,9 @@ from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.arcs.workload.task import Context
-from penstock.locks.rows import Stale, StatusRow, WorkRow
+from penstock.locks.rows import StatusRow, WorkRow
 from penstock.objects import Objects
+from penstock.schema.locks import Stale
 from tests.contract.lot_site import Site, open_site
 from tests.patience import HANG_SECONDS
 

@@ -12,7 +12,6 @@ from penstock.catalog.rows import (
     JobRow,
     JobVersionRow,
     Origin,
-    Role,
     RunDatasetRow,
     RunRow,
     SearchRow,
@@ -20,6 +19,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import HOUR, Micros, parse_time
 from penstock.db import Transaction
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RUN, RunState
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -169,12 +169,12 @@ def run(of: JobRow, number: int, state: RunState = RunState.COMPLETED, **values:
     return msgspec.structs.replace(row, **values)
 
 
-def touched(by: RunRow, role: Role, what: VersionRow, facets: str = "{}") -> RunDatasetRow:
+def touched(by: RunRow, role: DatasetRole, what: VersionRow, facets: str = "{}") -> RunDatasetRow:
     """That a run read or wrote a version."""
     return RunDatasetRow(by.id, role, what.dataset_id, what.id, facets, "{}")
 
 
-def edge(of: JobRow, role: Role, what: DatasetRow, *, current: bool = True) -> EdgeRow:
+def edge(of: JobRow, role: DatasetRole, what: DatasetRow, *, current: bool = True) -> EdgeRow:
     """That a job reads or writes a dataset."""
     return EdgeRow(of.id, role, what.id, int(current), NOW)
 

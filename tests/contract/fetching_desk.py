@@ -11,7 +11,8 @@ import pytest
 
 from penstock.errors import PenstockError
 from penstock.ingest.intake.fetching import Fetched, Wanted, fetch
-from penstock.ingest.intake.outbound import Places, open_client
+from penstock.ingest.intake.outbound import open_client
+from penstock.ingest.intake.places import Places
 from tests.web import Web
 
 BODY = bytes(range(256)) * 4096

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from penstock import ids
-from penstock.catalog.lineage.graph import ColumnGraph, LineageGraph
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
@@ -13,7 +12,6 @@ from penstock.catalog.rows import (
     EdgeRow,
     JobRow,
     JobVersionRow,
-    Role,
     RunDatasetRow,
     RunRow,
     VersionRow,
@@ -21,6 +19,8 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import SECOND, Micros
 from penstock.db import Database, Transaction
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lineage import ColumnGraph, LineageGraph
 from penstock.states import RunState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run, version
 
@@ -106,7 +106,7 @@ class Scene:
         found = ids.job_id(NAMESPACE, name)
         row = replace(self.jobs.get(found) or job(name), **values)
         self.jobs[found] = row
-        for role, names in ((Role.INPUT, reads), (Role.OUTPUT, writes)):
+        for role, names in ((DatasetRole.INPUT, reads), (DatasetRole.OUTPUT, writes)):
             for other in names:
                 dataset_id = self.dataset(other).id
                 known = self.edges.get((found, role, dataset_id))
@@ -148,12 +148,14 @@ class Scene:
             if at(ended) >= owner.version_at:
                 self.job(of, current_version_id=shape.id, version_at=at(ended))
         self.runs[row.id] = row
-        for role, names in ((Role.INPUT, reads), (Role.OUTPUT, writes)):
+        for role, names in ((DatasetRole.INPUT, reads), (DatasetRole.OUTPUT, writes)):
             for name in names:
                 self.touch(row, role, name)
         return row
 
-    def touch(self, by: RunRow, role: Role, name: str, what: VersionRow | None = None) -> None:
+    def touch(
+        self, by: RunRow, role: DatasetRole, name: str, what: VersionRow | None = None
+    ) -> None:
         """That a run read or wrote a dataset, in this version or any."""
         dataset_id = self.dataset(name).id
         version_id = what.id if what else ids.derived_id("some version", dataset_id)

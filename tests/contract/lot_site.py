@@ -18,10 +18,11 @@ from penstock.locks.commands import (
     RegisterLots,
     WireJob,
 )
-from penstock.locks.gaps.gaps import Gaps, load_gaps
+from penstock.locks.gaps.gaps import load_gaps
 from penstock.locks.gaps.spans import Bound
-from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
+from penstock.schema.gaps import Gaps
+from penstock.schema.lot_ids import Interval
 from penstock.states import ManifestState
 from penstock.store.write_queue import Command, WriteQueue
 

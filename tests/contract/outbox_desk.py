@@ -21,7 +21,8 @@ from penstock.locks.commands import (
     RegisterLots,
     WireJob,
 )
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.subscribers import SubscriberKind
 from penstock.subscribers.commands import SetSubscriber, get_subscriber
 from penstock.subscribers.delivery import Deliverer
 from tests.doors.waiting import until

@@ -20,10 +20,10 @@ from penstock.plane import Plane
 from penstock.provenance.build import Arrivals, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotName, lot_at
-from penstock.provenance.shapes import LotVersion, Provenance
 from penstock.provenance.trace import FoundObject, walk_back
-from penstock.provenance.verify import Order, Step, Verification
-from penstock.server.routes.admin import grounds
+from penstock.provenance.verify import Order, Verification
+from penstock.schema.provenance import LotVersion, Provenance, VerifyStep
+from penstock.server.routes.provenance import grounds
 from penstock.states import ManifestState
 from penstock.store.write_queue import Command
 
@@ -110,7 +110,7 @@ class Site:
     ) -> Provenance:
         return provenance(self.plane, self.name(dataset, lot), as_of, depth, files)
 
-    def verify(self, dataset: str, **order: object) -> list[Step]:
+    def verify(self, dataset: str, **order: object) -> list[VerifyStep]:
         return verify(self.plane, self.name(dataset), **order)
 
 
@@ -139,7 +139,7 @@ def provenance(
     return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).tell(asked)
 
 
-def verify(plane: Plane, name: LotName, **order: object) -> list[Step]:
+def verify(plane: Plane, name: LotName, **order: object) -> list[VerifyStep]:
     """What a verification of a plane's lots tells."""
     found = grounds(plane)
     verification = Verification(

@@ -12,9 +12,9 @@ from penstock.locks.commands import ClaimedLot, ClaimRef
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.rows import GatedWorkRow, StatusRow, WorkRow
-from penstock.replay.plan import Plan
-from penstock.replay.replays import Progress, Replays
+from penstock.replay.replays import Replays
 from penstock.replay.target import Target
+from penstock.schema.operations import Replay, ReplayPlan
 from penstock.states import ReplayState
 from tests.contract.lot_site import Site, open_site
 
@@ -54,14 +54,14 @@ class ReplaySite:
         for job in jobs:
             self.done(job, *lots)
 
-    def plan(self, *, at_once: int = 4, **target: Any) -> Plan:
+    def plan(self, *, at_once: int = 4, **target: Any) -> ReplayPlan:
         return self.replays.plan(Target(**{"namespace": "ns", **target}), at_once=at_once)
 
-    def start(self, *, max_running: int = 4, **target: Any) -> Progress:
+    def start(self, *, max_running: int = 4, **target: Any) -> Replay:
         wanted = Target(**{"namespace": "ns", **target})
         return self.replays.start(REPLAY, "ann", "bad digest", wanted, max_running=max_running)
 
-    def step(self) -> Progress:
+    def step(self) -> Replay:
         return self.replays.step(REPLAY)
 
     def states(self) -> dict[str, str]:
@@ -111,7 +111,7 @@ class ReplaySite:
         with self.site.catalog.read() as tx:
             return explain_work(tx, "ns", job, lot, self.site.now).sentence
 
-    def finish(self, state: ReplayState = ReplayState.DONE) -> Progress:
+    def finish(self, state: ReplayState = ReplayState.DONE) -> Replay:
         """Do whatever is READY, step by step, until the replay has ended."""
         while (now := self.step()).state is ReplayState.RUNNING:
             ready = self.ready()
@@ -122,12 +122,12 @@ class ReplaySite:
         return now
 
 
-def steps(plan: Plan) -> list[tuple[str, int, list[int]]]:
+def steps(plan: ReplayPlan) -> list[tuple[str, int, list[int]]]:
     """Each step as job and lot, its depth, and what it waits for."""
     return [(f"{step.job} {step.lot}", step.depth, list(step.before)) for step in plan.steps]
 
 
-def names(plan: Plan) -> set[str]:
+def names(plan: ReplayPlan) -> set[str]:
     """The steps, as job and lot."""
     return {f"{step.job} {step.lot}" for step in plan.steps}
 

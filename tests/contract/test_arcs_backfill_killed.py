@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills, Scope
+from penstock.arcs.backfills.backfills import Backfills
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
+from penstock.schema.operations import Scope
 from penstock.states import BackfillState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker

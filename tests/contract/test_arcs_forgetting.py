@@ -6,10 +6,10 @@ from penstock import ids
 from penstock.arcs.backfills import backfills
 from penstock.arcs.backfills.backfills import prune_backfills
 from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfills.rules import Action
 from penstock.clock import DAY, Micros, parse_time
 from penstock.db import Database
 from penstock.errors import Invalid
+from penstock.schema.operations import BackfillAction
 from penstock.states import BackfillState
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -22,7 +22,7 @@ def write(database: Database, state: BackfillState, created: int, since: int, lo
     at = NOW - created * DAY, NOW - since * DAY
     row = BackfillRow(backfill_id, JOB, state, "{}", 0, "{}", "ann", "", 0, at[1], at[0])
     going = [
-        BackfillLotRow(backfill_id, f"{number:03d}", LotOutcome.DONE, Action.RUN, at[1])
+        BackfillLotRow(backfill_id, f"{number:03d}", LotOutcome.DONE, BackfillAction.RUN, at[1])
         for number in range(lots)
     ]
     with database.write() as tx:

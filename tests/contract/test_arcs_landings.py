@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrivals.arrival import TimeFrom
 from penstock.arcs.arrivals.commands import ForgetArrival
 from penstock.arcs.arrivals.rows import landings_of
 from penstock.arcs.arrivals.scan import Seen
@@ -16,6 +15,7 @@ from penstock.locks.commands import WireJob
 from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps.gaps import load_gaps
 from penstock.lots.rows import LandingRow
+from penstock.schema.arrivals import TimeFrom
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
 pytestmark = pytest.mark.one_database

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.arrivals.arrival import Late, TimeFrom
 from penstock.arcs.arrivals.scan import Seen
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.spec import Parts, Workload
@@ -16,6 +15,7 @@ from penstock.clock import SECOND
 from penstock.errors import NotFound
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
+from penstock.schema.arrivals import Late, TimeFrom
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
 pytestmark = pytest.mark.one_database

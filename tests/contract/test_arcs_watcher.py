@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.arrivals import arrival
-from penstock.arcs.arrivals.arrival import Late, OnMissing, TimeFrom
 from penstock.arcs.arrivals.commands import ForgetArrival
 from penstock.arcs.arrivals.rows import find_arrival
 from penstock.arcs.arrivals.scan import Seen
@@ -15,6 +14,7 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY, SECOND, format_time, parse_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import ClaimLots, HoldLot, RegisterLots, WireJob
+from penstock.schema.arrivals import Late, OnMissing, TimeFrom
 from tests.contract.arrival_site import MINUTE, NOON, Site
 from tests.doors.waiting import until
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.arcs.arrivals.arrival import Late
 from penstock.arcs.arrivals.commands import ForgetArrival, PlaceObjects
 from penstock.arcs.arrivals.scan import Seen
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.clock import HOUR, Micros
-from penstock.lots.ids import Interval
+from penstock.schema.arrivals import Late
+from penstock.schema.lot_ids import Interval
 from tests.contract.arrival_process import doomed_watcher
 from tests.contract.arrival_site import MINUTE, NOON, Fuse, Killed, Site, fused_watcher
 

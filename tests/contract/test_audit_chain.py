@@ -8,9 +8,10 @@ import pytest
 
 from penstock.access import audit
 from penstock.access.caller import called_from
-from penstock.access.keys import Keys, Role
+from penstock.access.keys import Keys
 from penstock.clock import system_clock
 from penstock.db import Database, open_database
+from penstock.schema.admin import KeyRole
 from tests.contract.broken import FOLDER
 
 WRITERS, KEYS_EACH = 4, 10
@@ -35,7 +36,7 @@ def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
         with closing(open_database(database_url)) as own:
             keys = Keys(own, clock=system_clock)
             for number in range(KEYS_EACH):
-                keys.create(f"key {writer} {number}", Role.READER, who=f"writer {writer}")
+                keys.create(f"key {writer} {number}", KeyRole.READER, who=f"writer {writer}")
 
     with ThreadPoolExecutor(WRITERS) as threads:
         list(threads.map(write, range(WRITERS)))

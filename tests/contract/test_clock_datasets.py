@@ -20,7 +20,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.lease_expiry import AT_ONCE_MAX
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 
 pytestmark = pytest.mark.one_database
 

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from penstock.catalog.lineage.columns import column_lineage
-from penstock.catalog.lineage.graph import FieldNode
 from penstock.catalog.rows import replace
 from penstock.db import Database
 from penstock.errors import Invalid, NotFound
+from penstock.schema.lineage import FieldNode
 from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
 

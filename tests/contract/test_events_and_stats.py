@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from penstock.catalog.queries.catalog import (
+from penstock.catalog.queries.events import list_events
+from penstock.catalog.queries.stats import (
     Period,
     dataset_stats,
     job_stats,
     lineage_event_stats,
-    list_events,
     source_stats,
 )
 from penstock.catalog.rows import EventRow, SourceRow
@@ -16,6 +16,7 @@ from penstock.clock import DAY, HOUR, SECOND, Micros, format_time, parse_time
 from penstock.db import Database
 from penstock.errors import Invalid
 from penstock.ids import derived_id, run_id
+from penstock.schema.shape import stored_json
 from tests.contract.catalog_rows import NAMESPACE, NOW, Tally, dataset, event, job, put_events
 
 START = parse_time("2026-11-10T00:00:00Z")
@@ -51,7 +52,7 @@ def test_events_are_listed_and_counted_from_after_until_before(
         wanted = [at for at in times if after <= at < before]
         with database.read() as tx:
             page = list_events(tx, before, after, descending=False, limit=100, offset=0)
-        assert [msgspec.json.decode(item)["at"] for item in page.items] == wanted
+        assert [msgspec.json.decode(stored_json(item))["at"] for item in page.items] == wanted
         assert page.total_count == len(wanted)
 
 
@@ -71,7 +72,7 @@ def test_events_come_newest_first_and_by_page(database: Database, times: list[Mi
     with database.read() as tx:
         page = list_events(tx, None, None, limit=3, offset=2)
     newest_first = [{"at": at} for at in reversed(times)]
-    assert [msgspec.json.decode(item) for item in page.items] == newest_first[2:5]
+    assert [msgspec.json.decode(stored_json(item)) for item in page.items] == newest_first[2:5]
     assert page.total_count == 40
 
 
@@ -80,8 +81,11 @@ def test_events_of_one_run(database: Database, times: list[Micros]) -> None:
         newest = list_events(tx, None, None, limit=2, offset=0, run_id=RUN)
         oldest = list_events(tx, None, None, descending=False, limit=9, offset=1, run_id=RUN)
         none = list_events(tx, None, None, limit=9, offset=0, run_id="by another name")
-    assert [msgspec.json.decode(item)["at"] for item in newest.items] == [times[2], times[1]]
-    assert [msgspec.json.decode(item)["at"] for item in oldest.items] == times[1:3]
+    assert [msgspec.json.decode(stored_json(item))["at"] for item in newest.items] == [
+        times[2],
+        times[1],
+    ]
+    assert [msgspec.json.decode(stored_json(item))["at"] for item in oldest.items] == times[1:3]
     assert (newest.total_count, oldest.total_count, none.total_count) == (3, 3, 0)
 
 
@@ -98,7 +102,7 @@ def test_an_event_comes_out_word_for_word(database: Database) -> None:
         put_events(tx, [EventRow(NOW, NOW, "RUN", "food", "START", None, payload)])
     with database.read() as tx:
         [item] = list_events(tx, None, None, limit=1, offset=0).items
-    assert bytes(item).decode() == payload
+    assert stored_json(item).decode() == payload
 
 
 def test_events_per_hour_of_the_last_day(database: Database) -> None:

@@ -7,8 +7,9 @@ import pytest
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import ClaimRef, HoldLot
-from penstock.locks.queries.holds import HeldLot, list_held_lots
+from penstock.locks.queries.holds import list_held_lots
 from penstock.lots.manifests import Check
+from penstock.schema.lots import HeldLot
 from penstock.states import ManifestState
 from tests.contract.lot_site import Site, note, open_site
 

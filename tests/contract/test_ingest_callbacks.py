@@ -16,7 +16,8 @@ from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.intake.outbound import open_client
 from penstock.ingest.intake.places import Places
-from penstock.ingest.notifications.callbacks import call_back, sign, verify
+from penstock.ingest.notifications.callbacks import call_back, verify
+from penstock.signing import sign
 from tests.doors.waiting import until
 from tests.web import Answer, Request, Web, drip, hang_up, head, raw, redirect, reset, status
 

@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.intake.outbound import Places, check_url, open_client, open_file
+from penstock.ingest.intake.outbound import open_client, open_file
+from penstock.ingest.intake.places import Places, check_url
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, head, redirect
 

@@ -13,7 +13,8 @@ import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavailable
 from penstock.ingest.intake.fetching import Fetched, Stopped, Wanted, fetch_all
-from penstock.ingest.intake.outbound import Places, open_client
+from penstock.ingest.intake.outbound import open_client
+from penstock.ingest.intake.places import Places
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, hang_up, head, raw, redirect, reset, status

@@ -11,10 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.ingest.models import Finding, Looked
+from penstock.ingest.models import Looked
 from penstock.ingest.queue.zookeeper import check
 from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
 from penstock.ingest.transitions import STAGES
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Create, Delete, Op, Session, Set
 from tests.ingest_stores import (

@@ -5,12 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.lineage.graph import DatasetNode, JobNode, lineage
+from penstock.catalog.lineage.graph import lineage
 from penstock.catalog.rows import AliasRow, Origin
 from penstock.clock import format_time
 from penstock.db import Database
 from penstock.errors import Invalid, NotFound, TooLarge
 from penstock.ids import dataset_id
+from penstock.schema.lineage import DatasetNode, JobNode
+from penstock.schema.shape import stored_json
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
 
@@ -282,7 +284,7 @@ def test_a_dataset_shows_its_current_version(database: Database) -> None:
     assert (data["fields"], data["tags"]) == (expected, ["gold"])
     assert isinstance(bare, DatasetNode)
     assert (bare.data.current_version, bare.data.last_modified_at) == (None, None)
-    assert bytes(bare.data.fields) == b"[]"
+    assert stored_json(bare.data.fields) == b"[]"
 
 
 def test_a_dataset_known_from_its_readers_has_the_fields_they_saw(database: Database) -> None:
@@ -293,7 +295,7 @@ def test_a_dataset_known_from_its_readers_has_the_fields_they_saw(database: Data
     with database.read() as tx:
         node = lineage(tx, dataset_node("seen")).graph[0]
     assert isinstance(node, DatasetNode)
-    assert msgspec.json.decode(node.data.fields)[0]["name"] == "x"
+    assert msgspec.json.decode(stored_json(node.data.fields))[0]["name"] == "x"
     assert (node.data.current_version_number, node.data.last_modified_at) == (1, None)
 
 

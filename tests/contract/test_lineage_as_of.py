@@ -5,11 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.lineage.graph import DatasetNode, GraphRun, JobNode, lineage
-from penstock.catalog.rows import Origin, Role
+from penstock.catalog.lineage.graph import lineage
+from penstock.catalog.rows import Origin
 from penstock.clock import format_time
 from penstock.db import Database
 from penstock.errors import Invalid, NotFound
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lineage import DatasetNode, GraphRun, JobNode
+from penstock.schema.shape import stored_json
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
 
@@ -191,7 +194,7 @@ def test_what_was_dropped_is_back_from_when_it_was_restored_or_read(database: Da
     assert found == [55]
     scene.dataset("table", hidden_at=at(50))
     drop = next(row for row in scene.versions.values() if row.lifecycle == "DROP")
-    scene.touch(scene.run("peek", 60, 61), Role.INPUT, "table", drop)
+    scene.touch(scene.run("peek", 60, 61), DatasetRole.INPUT, "table", drop)
     scene.save(database)
     found = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
     assert found == [60]
@@ -228,7 +231,7 @@ def field_of_table(database: Database, node_id: str, second: int | None) -> tupl
         for node in graph.graph
         if isinstance(node, DatasetNode) and node.data.name == "table"
     )
-    fields = msgspec.json.decode(data.fields)
+    fields = msgspec.json.decode(stored_json(data.fields))
     return (fields[0]["name"] if fields else ""), data.current_version_number
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from penstock.catalog.lineage.graph import lineage
 from penstock.catalog.lineage.runs import upstream_runs
-from penstock.catalog.rows import AliasRow, ColumnEdgeRow, Role, replace
+from penstock.catalog.rows import AliasRow, ColumnEdgeRow, replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
+from penstock.schema.catalog import DatasetRole
 from tests.contract.catalog_rows import (
     NAMESPACE,
     NOW,
@@ -64,9 +65,9 @@ def _fill(tx: Transaction) -> None:
     aliases = [AliasRow(row.id, "hive", row.name, row.id, "TABLE") for row in JOBS]
     tx.write("put_aliases", aliases)
     tx.write("put_runs", runs)
-    tx.write("put_edges", [edge(JOBS[n], Role.OUTPUT, DATASETS[n]) for n in range(COUNT)])
-    tx.write("put_edges", [edge(JOBS[n], Role.INPUT, DATASETS[other]) for n, other in reads])
-    touches = [touched(runs[n], Role.INPUT, versions[other]) for n, other in reads]
+    tx.write("put_edges", [edge(JOBS[n], DatasetRole.OUTPUT, DATASETS[n]) for n in range(COUNT)])
+    tx.write("put_edges", [edge(JOBS[n], DatasetRole.INPUT, DATASETS[other]) for n, other in reads])
+    touches = [touched(runs[n], DatasetRole.INPUT, versions[other]) for n, other in reads]
     tx.write("put_run_datasets", touches)
     tx.write(
         "put_column_edges",

@@ -8,14 +8,13 @@ import pytest
 
 from penstock import ids
 from penstock.catalog.entities.runs import lot_facets
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.clock import HOUR
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.explain.no_work import explain_no_work
 from penstock.locks.explain.why import explain_work
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries import claims
 from penstock.locks.queries import lots as reading_lots
 from penstock.locks.queries.overview import get_overview
@@ -27,12 +26,14 @@ from penstock.locks.rows import (
     LotJobDatasetRow,
     LotJobRow,
     ReasonsRow,
-    Stale,
     StatusRow,
     WorkRow,
 )
-from penstock.lots.ids import sort_key
 from penstock.lots.rows import LotEventRow
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import sort_key
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 from tests.contract.test_lots_gaps_cost import gap_examples
@@ -74,14 +75,14 @@ def _fill(tx: Transaction) -> None:
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
     wired = LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)
     tx.write("put_lot_jobs", [wired])
-    wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
+    wires = [(RAW.id, DatasetRole.INPUT), (CLEAN.id, DatasetRole.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, log = [], [], []
     for number, (lot, state) in enumerate(LOTS):
         run_id = run_of(number)
         work.append(_work(lot, state, run_id, number))
         for dataset_id, role in wires:
-            stands = Status.READY if role == Role.OUTPUT else Status.DONE
+            stands = Status.READY if role == DatasetRole.OUTPUT else Status.DONE
             made = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
             status.append(made)
         for action in ("claim", "complete"):

@@ -9,11 +9,10 @@ from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.locks.commands import HoldJob, HoldLot, HoldWork
 from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps import causes
-from penstock.locks.gaps.causes import Cause
-from penstock.locks.gaps.counts import GapKind
-from penstock.locks.gaps.gaps import Gaps, load_gaps
-from penstock.locks.shapes import Why
-from penstock.lots.ids import Interval
+from penstock.locks.gaps.gaps import load_gaps
+from penstock.schema.gaps import Cause, GapKind, Gaps
+from penstock.schema.locks import Why
+from penstock.schema.lot_ids import Interval
 from tests.contract.lot_site import Site, hours, open_site
 from tests.contract.test_reading_cost import Counted
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock import ids
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.clock import DAY, HOUR, SECOND, Micros, format_time, parse_time
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import (
@@ -22,14 +22,14 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.gaps import gaps as gap_module
-from penstock.locks.gaps.counts import GapKind
-from penstock.locks.gaps.gaps import Gaps
 from penstock.locks.gaps.spans import Span
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import EXTERNAL_JOB, StatusRow, WorkRow
 from penstock.locks.work import new_work
-from penstock.lots.ids import Interval
 from penstock.lots.rows import LotDatasetRow, ManifestRow
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.gaps import GapKind, Gaps
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 from tests.contract.lot_site import NOON, Site, hours, open_site
 
@@ -340,10 +340,12 @@ def write_lots(
         if state is not None:
             maker = EXTERNAL_JOB if doing is None else job
             made = version if state == Status.READY else None
-            row = StatusRow(dataset, lot, Role.OUTPUT, maker, state, "", None, made, NOON)
+            row = StatusRow(dataset, lot, DatasetRole.OUTPUT, maker, state, "", None, made, NOON)
             status.append(row)
             status.append(
-                StatusRow(dataset, lot, Role.INPUT, reader, Status.DONE, "", None, None, NOON)
+                StatusRow(
+                    dataset, lot, DatasetRole.INPUT, reader, Status.DONE, "", None, None, NOON
+                )
             )
         if noted is not None:
             manifests.append(manifest(version, dataset, lot, noted))

@@ -8,19 +8,21 @@ import msgspec
 import pytest
 
 from penstock import ids
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.clock import DAY, parse_time
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
-from penstock.locks.gaps.counts import GapKind
-from penstock.locks.gaps.gaps import RANGES_MAX, Gaps, load_gaps
+from penstock.locks.gaps.gaps import RANGES_MAX, load_gaps
 from penstock.locks.gaps.spans import Span
-from penstock.locks.lock_rules import Status
-from penstock.locks.rows import LotJobDatasetRow, LotJobRow, Stale, StatusRow
+from penstock.locks.rows import LotJobDatasetRow, LotJobRow, StatusRow
 from penstock.locks.work import new_work
-from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.gaps import GapKind, Gaps
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
 from tests.contract.test_reading_cost import Counted
@@ -54,7 +56,7 @@ def _fill(tx: Transaction) -> None:
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
     wired = LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)
     tx.write("put_lot_jobs", [wired])
-    wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
+    wires = [(RAW.id, DatasetRole.INPUT), (CLEAN.id, DatasetRole.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, manifests = [], [], []
     for lot in LOTS:
@@ -62,7 +64,10 @@ def _fill(tx: Transaction) -> None:
             if lot in HOLES and made is CLEAN:
                 continue
             version = ids.derived_id(made.name, lot)
-            rows = ((Role.OUTPUT, LOAD.id, Status.READY), (Role.INPUT, READ.id, Status.DONE))
+            rows = (
+                (DatasetRole.OUTPUT, LOAD.id, Status.READY),
+                (DatasetRole.INPUT, READ.id, Status.DONE),
+            )
             for role, job_id, state in rows:
                 status.append(StatusRow(made.id, lot, role, job_id, state, "", None, version, NOW))
             found = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE

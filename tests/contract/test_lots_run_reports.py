@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
-from penstock.arcs.rows import PartState
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, Sweep
 from penstock.lots.manifests import ManifestNote
+from penstock.schema.arcs import PartState
 from penstock.states import ManifestState
 from tests.contract.outbox_desk import IngestService, deliveries, desk
 from tests.web import Request, Web, status

@@ -8,7 +8,7 @@ import pytest
 from penstock import ids
 from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
 from penstock.catalog.entities.runs import lot_facets
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
@@ -18,6 +18,7 @@ from penstock.locks.rows import LogRow
 from penstock.lots.rows import ManifestRow
 from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.trace import walk_back
+from penstock.schema.catalog import DatasetRole
 from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
 from tests.contract.test_reading_cost import Counted
@@ -41,8 +42,8 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def _fill(tx: Transaction) -> None:
     tx.write("put_jobs", [PART])
     for place, each in enumerate(JOBS):
-        tx.write("put_edges", [edge(each, Role.INPUT, DATASETS[place])])
-        tx.write("put_edges", [edge(each, Role.OUTPUT, DATASETS[place + 1])])
+        tx.write("put_edges", [edge(each, DatasetRole.INPUT, DATASETS[place])])
+        tx.write("put_edges", [edge(each, DatasetRole.OUTPUT, DATASETS[place + 1])])
     log, manifests, runs = [], [], []
     objects, batches, stored = [], [], []
     raw = DATASETS[0].id

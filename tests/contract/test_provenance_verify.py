@@ -9,7 +9,8 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.verify import Order, Step, Verification, listed
+from penstock.provenance.verify import Order, Verification, listed
+from penstock.schema.provenance import VerifyStep
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
@@ -34,7 +35,7 @@ def keys(site: Site, dataset: str, lot: str) -> list[str]:
     return sorted(entry.key for entry in site.objects.list(folder))
 
 
-def faults(steps: list[Step]) -> list[Step]:
+def faults(steps: list[VerifyStep]) -> list[VerifyStep]:
     assert steps[-1].kind == "end"
     found = [step for step in steps if step.kind == "fault"]
     assert steps[-1].done.faults == len(found)

@@ -12,7 +12,6 @@ from penstock.catalog.rows import (
     ColumnEdgeRow,
     NamespaceRow,
     Origin,
-    Role,
     SourceRow,
     TagRow,
     replace,
@@ -21,6 +20,8 @@ from penstock.clock import SECOND, format_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from penstock.ids import dataset_id, derived_id, job_id
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.shape import stored_json
 from penstock.states import RunState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -108,15 +109,17 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_jobs", [dag, replace(LOAD, updated_at=NOW + 5, **newest), gone])
     inputs = f'[{{"namespace":"{NAMESPACE}","name":"raw"}}]'
     tx.write("put_job_versions", [job_version(LOAD, inputs, latest_run_id=RUNS[11].id)])
-    tx.write("put_edges", [edge(LOAD, Role.INPUT, RAW), edge(LOAD, Role.OUTPUT, ORDERS)])
-    tx.write("put_edges", [edge(LOAD, Role.INPUT, BARE, current=False)])
+    tx.write(
+        "put_edges", [edge(LOAD, DatasetRole.INPUT, RAW), edge(LOAD, DatasetRole.OUTPUT, ORDERS)]
+    )
+    tx.write("put_edges", [edge(LOAD, DatasetRole.INPUT, BARE, current=False)])
     shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **going)
     tx.write("put_runs", [PARENT, *RUNS[:11], shaped])
     tx.write(
         "put_run_datasets",
         [
-            touched(RUNS[11], Role.INPUT, IMPLIED, '{"subset": {}}'),
-            touched(RUNS[11], Role.OUTPUT, V2),
+            touched(RUNS[11], DatasetRole.INPUT, IMPLIED, '{"subset": {}}'),
+            touched(RUNS[11], DatasetRole.OUTPUT, V2),
         ],
     )
     tx.write("add_tallies", [Tally("DATASET", NAMESPACE, "", 3)])
@@ -353,7 +356,7 @@ def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> No
         of_run = catalog.get_run_facets(tx, RUNS[11].id)
         of_job = catalog.get_run_facets(tx, RUNS[11].id, of_job=True)
     assert msgspec.json.encode(of_run) == b'{"runId":"%s","facets":{}}' % RUNS[11].id.encode()
-    assert msgspec.json.decode(of_job.facets) == {"sql": {"query": "q"}}
+    assert msgspec.json.decode(stored_json(of_job.facets)) == {"sql": {"query": "q"}}
 
 
 def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> None:

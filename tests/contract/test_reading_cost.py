@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from penstock.catalog.queries import catalog
-from penstock.catalog.rows import ColumnEdgeRow, NamespaceRow, Role, replace
+from penstock.catalog.rows import ColumnEdgeRow, NamespaceRow, replace
 from penstock.clock import HOUR, SECOND
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
+from penstock.schema.catalog import DatasetRole
 from tests.contract.catalog_rows import (
     NAMESPACE,
     NOW,
@@ -71,8 +72,8 @@ def _fill(tx: Transaction) -> None:
     )
     tx.write("put_job_versions", [job_version(row) for row in JOBS])
     made = list(zip(JOBS, runs, DATASETS, versions, strict=True))
-    tx.write("put_edges", [edge(row, Role.OUTPUT, d) for row, _, d, _ in made])
-    tx.write("put_run_datasets", [touched(r, Role.OUTPUT, v) for _, r, _, v in made])
+    tx.write("put_edges", [edge(row, DatasetRole.OUTPUT, d) for row, _, d, _ in made])
+    tx.write("put_run_datasets", [touched(r, DatasetRole.OUTPUT, v) for _, r, _, v in made])
     put_events(tx, [event(NOW + n * SECOND, run_id=r.id) for n, r in enumerate(runs)])
     tx.write("put_search_docs", [*map(search_row, DATASETS), *map(search_row, JOBS)])
     tx.write(

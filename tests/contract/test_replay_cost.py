@@ -8,17 +8,24 @@ import pytest
 
 from penstock import ids
 from penstock.catalog.entities.runs import lot_facets
-from penstock.catalog.rows import JobRow, Role, replace
+from penstock.catalog.rows import JobRow, replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.commands.wiring import default_wiring
-from penstock.locks.lock_rules import Status
-from penstock.locks.rows import EXTERNAL_JOB, HOLD_SENTINEL, LotJobDatasetRow, StatusRow, WorkRow
-from penstock.lots.ids import sort_key
+from penstock.locks.rows import (
+    EXTERNAL_JOB,
+    HOLD_SENTINEL,
+    LotJobDatasetRow,
+    StatusRow,
+    WorkRow,
+)
 from penstock.replay.plan import find_steps, make_plan
 from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
 from penstock.replay.target import Target
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import sort_key
+from penstock.schema.lots import Status
 from penstock.states import ReplayState, StepState, WorkState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -61,7 +68,7 @@ def fill(tx: Transaction) -> None:
             default_wiring(each.id, NOW), inputs=f'["{reads}"]', outputs=f'["{writes}"]'
         )
         tx.write("put_lot_jobs", [lot_job])
-        wires = [(reads, Role.INPUT), (writes, Role.OUTPUT)]
+        wires = [(reads, DatasetRole.INPUT), (writes, DatasetRole.OUTPUT)]
         tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, r, each.id) for d, r in wires])
     for begin in range(0, LOTS, 5000):
         _fill_lots(tx, range(begin, min(begin + 5000, LOTS)))
@@ -76,17 +83,20 @@ def _fill_lots(tx: Transaction, numbers: range) -> None:
         versions.append(raw)
         before = raw
         source = DATASETS[0].id
-        status.append(_status(source, lot, Role.OUTPUT, EXTERNAL_JOB, None, raw.id))
+        status.append(_status(source, lot, DatasetRole.OUTPUT, EXTERNAL_JOB, None, raw.id))
         for place, each in enumerate(JOBS):
             ran = run(each, number, facets=lot_facets(lot, 1))
             ran = replace(ran, job_version_id=job_version(each).id)
             made = version(DATASETS[place + 1], number + 1, ran, published_at=ran.ended_at)
             versions.append(made)
             runs.append(ran)
-            touches += [touched(ran, Role.INPUT, before), touched(ran, Role.OUTPUT, made)]
+            touches += [
+                touched(ran, DatasetRole.INPUT, before),
+                touched(ran, DatasetRole.OUTPUT, made),
+            ]
             status += [
-                _status(before.dataset_id, lot, Role.INPUT, each.id, ran.id, before.id),
-                _status(made.dataset_id, lot, Role.OUTPUT, each.id, ran.id, made.id),
+                _status(before.dataset_id, lot, DatasetRole.INPUT, each.id, ran.id, before.id),
+                _status(made.dataset_id, lot, DatasetRole.OUTPUT, each.id, ran.id, made.id),
             ]
             work.append(_work(each, lot, ran.id))
             before = made
@@ -98,9 +108,9 @@ def _fill_lots(tx: Transaction, numbers: range) -> None:
 
 
 def _status(
-    dataset_id: str, lot: str, role: Role, job_id: str, run_id: str | None, version_id: str
+    dataset_id: str, lot: str, role: DatasetRole, job_id: str, run_id: str | None, version_id: str
 ) -> StatusRow:
-    stands = Status.READY if role == Role.OUTPUT else Status.DONE
+    stands = Status.READY if role == DatasetRole.OUTPUT else Status.DONE
     return StatusRow(dataset_id, lot, role, job_id, stands, "", run_id, version_id, NOW)
 
 

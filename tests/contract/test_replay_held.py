@@ -8,8 +8,8 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import ClaimRef, HoldLot, HoldWork, ResubmitLots
 from penstock.lots.manifests import Check
-from penstock.replay.plan import Action
 from penstock.replay.target import Target
+from penstock.schema.operations import ReplayAction
 from penstock.states import ReplayState
 from tests.contract.replay_site import ReplaySite, open_replays
 
@@ -37,10 +37,10 @@ def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySi
     held = "lot a of ns/left is held: let it go first"
     found = {step.job: (step.action, step.note) for step in site.plan(dataset="raw", lot="a").steps}
     assert found == {
-        "clean": (Action.RERUN, ""),
-        "left": (Action.LEAVE, held),
-        "right": (Action.RERUN, ""),
-        "join": (Action.BLOCKED, held),
+        "clean": (ReplayAction.RERUN, ""),
+        "left": (ReplayAction.LEAVE, held),
+        "right": (ReplayAction.RERUN, ""),
+        "join": (ReplayAction.BLOCKED, held),
     }
     site.start(dataset="raw", lot="a")
     ended = site.finish(ReplayState.FAILED)
@@ -72,7 +72,9 @@ def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
     bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
     site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     assert site.output("right", "a").status == "HOLD"
-    assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [Action.RERUN]
+    assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [
+        ReplayAction.RERUN
+    ]
     site.start(dataset="right", lot="a")
     assert site.finish().done == 1
 
@@ -102,8 +104,8 @@ def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(
     assert site.step().state is ReplayState.FAILED
     found = site.plan(dataset="clean", lot="a", version=bad)
     assert [(step.job, step.action, step.note) for step in found.steps] == [
-        ("left", Action.RERUN, "is out of tries: disk full"),
-        ("join", Action.RERUN, ""),
+        ("left", ReplayAction.RERUN, "is out of tries: disk full"),
+        ("join", ReplayAction.RERUN, ""),
     ]
     again = "0199aaaa-0000-7000-8000-000000000008"
     target = Target(namespace="ns", dataset="clean", lot="a", version=bad)

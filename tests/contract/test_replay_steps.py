@@ -18,8 +18,8 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.rows import Stale
 from penstock.replay.commands import BeginStep
+from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.telemetry.logs import TextLines
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.db import open_database
 from penstock.locks.commands import HoldWork, ResubmitLots, WireJob
-from penstock.locks.rows import Stale
 from penstock.replay.target import Target
+from penstock.schema.locks import Stale
 from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
 from tests.databases import capability_folder

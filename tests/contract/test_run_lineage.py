@@ -3,11 +3,13 @@
 import msgspec
 import pytest
 
-from penstock.catalog.lineage.runs import UpstreamRuns, upstream_runs
-from penstock.catalog.rows import Role, RunRow, VersionRow
+from penstock.catalog.lineage.runs import upstream_runs
+from penstock.catalog.rows import RunRow, VersionRow
 from penstock.clock import format_time
 from penstock.db import Database
 from penstock.errors import Invalid, NotFound
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lineage import UpstreamRuns
 from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, at
 
@@ -16,10 +18,10 @@ def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow
     """A run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
     made = scene.version(f"{job} table", number, at(began + 1), by=run)
-    scene.touch(run, Role.OUTPUT, f"{job} table", made)
+    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", made)
     for version in reads:
         name = next(row.name for row in scene.datasets.values() if row.id == version.dataset_id)
-        scene.touch(run, Role.INPUT, name, version)
+        scene.touch(run, DatasetRole.INPUT, name, version)
     return run
 
 

@@ -6,13 +6,12 @@ from typing import Any, cast
 import pytest
 
 from penstock.catalog.events.schema import read_schema
-from penstock.catalog.queries.catalog import SearchKind, SearchSort, search
-from penstock.catalog.queries.search import search_body
+from penstock.catalog.queries.search import SearchKind, SearchSort, search, search_body
 from penstock.catalog.rows import DatasetRow, JobRow, replace
-from penstock.catalog.shapes import SearchResult, SearchResults
 from penstock.clock import DAY, SECOND, format_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import Invalid
+from penstock.schema.search import SearchResult, SearchResults
 from tests.contract.catalog_rows import NOW, Tally, dataset, job, search_row
 
 FIELDS, _ = read_schema(

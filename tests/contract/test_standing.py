@@ -8,8 +8,9 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import HOUR
 from penstock.ids import dataset_id
 from penstock.locks.commands import HoldWork, WireJob
-from penstock.locks.queries.overview import JobStanding, SystemOverview, get_overview
+from penstock.locks.queries.overview import get_overview
 from penstock.lots.rows import LotDatasetRow
+from penstock.schema.admin import JobStanding, SystemOverview
 from penstock.states import RunState
 from tests.contract.lot_site import NOON, Site, open_site
 

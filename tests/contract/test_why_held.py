@@ -8,7 +8,7 @@ from penstock.clock import SECOND
 from penstock.locks.commands import HoldLot, HoldWork
 from penstock.locks.queries.lots import list_log_of_job
 from penstock.locks.queries.overview import get_overview
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from tests.contract.why_site import Site, kinds, only_reason, open_site
 
 pytestmark = pytest.mark.one_database

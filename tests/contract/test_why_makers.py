@@ -11,7 +11,7 @@ from penstock.clock import SECOND
 from penstock.db import open_database
 from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots, Sweep
 from penstock.locks.queries.lots import list_log_of_job, list_log_of_lot, list_work
-from penstock.locks.shapes import Why
+from penstock.schema.locks import Why
 from penstock.states import WorkState
 from tests.contract.why_site import Site, kinds, open_site
 from tests.databases import capability_folder

@@ -9,8 +9,8 @@ from penstock.locks.commands import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.explain.causes import DEPTH_MAX, DESCRIBED_MAX
 from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps.gaps import load_gaps
-from penstock.locks.shapes import Why
-from penstock.lots.ids import Interval
+from penstock.schema.locks import Why
+from penstock.schema.lot_ids import Interval
 from tests.contract.test_reading_cost import Counted
 from tests.contract.why_site import NOON, Site, open_site
 

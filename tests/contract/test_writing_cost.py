@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from penstock import ids
-from penstock.catalog.rows import NamespaceRow, Role, replace
+from penstock.catalog.rows import NamespaceRow, replace
 from penstock.clock import HOUR
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -79,9 +80,11 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_job_versions", [OLD_SHAPE, NOW_SHAPE])
     tx.write("put_runs", MADE)
     tx.write("put_versions", VERSIONS)
-    tx.write("put_edges", [edge(LOAD, Role.OUTPUT, CLEAN)])
-    wrote = [touched(by, Role.OUTPUT, made) for by, made in zip(MADE, VERSIONS, strict=True)]
-    read = [touched(by, Role.INPUT, made) for made, by in zip(VERSIONS, MADE[1:], strict=False)]
+    tx.write("put_edges", [edge(LOAD, DatasetRole.OUTPUT, CLEAN)])
+    wrote = [touched(by, DatasetRole.OUTPUT, made) for by, made in zip(MADE, VERSIONS, strict=True)]
+    read = [
+        touched(by, DatasetRole.INPUT, made) for made, by in zip(VERSIONS, MADE[1:], strict=False)
+    ]
     tx.write("put_run_datasets", wrote + read)
     put_events(tx, [event(by.created_at, run_id=by.id) for by in MADE])
 

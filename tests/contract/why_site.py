@@ -25,7 +25,7 @@ from penstock.locks.commands import (
 )
 from penstock.locks.explain.no_work import explain_no_work
 from penstock.locks.explain.why import explain_work
-from penstock.locks.shapes import NoWorkReason, Reason, Why
+from penstock.schema.locks import NoWorkReason, Reason, Why
 from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T")

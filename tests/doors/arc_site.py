@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.access.keys import Role
 from penstock.arcs.engine.single import run_lot
 from penstock.arcs.workload.task import Context
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import Running, path, running
 
 NAMESPACE = "shop"
@@ -93,7 +93,7 @@ class ArcSite:
         at = (plane.catalog, plane.objects, self.executor, plane.clock)
         return run_lot(*at, NAMESPACE, name, lot, owner="test")
 
-    def key(self, role: Role, namespace: str | None = None) -> dict[str, str]:
+    def key(self, role: KeyRole, namespace: str | None = None) -> dict[str, str]:
         """The header of a new key."""
         return self.server.key(f"{role} of {namespace}", role, namespace)
 

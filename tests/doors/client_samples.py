@@ -4,23 +4,22 @@ import inspect
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from penstock.client import Client
-from penstock.client.documents.catalog import Field
-from penstock.client.documents.replays import BadLots
 from penstock.client.names import Name
-from penstock.client.operation import Operation
-from penstock.client.request import Request
-from penstock.client.uploads import Content
+from penstock.client.request import Content, Operation, Request
+from penstock.schema.catalog import DatasetField
+from penstock.schema.operations import BadLots
 
 OPERATIONS: dict[str, Operation[..., Any]] = {
     name: found for name in dir(Client) if isinstance(found := getattr(Client, name), Operation)
 }
 _BAD = BadLots(
     namespace="x", dataset="x", lot="x", version="x", any_version=True, job="x", job_version="x",
-    first="x", last="x", batch="x", downstream_only=True,
+    start="x", end="x", batch="x", downstream_only=True,
 )  # fmt: skip
 _PLAIN: dict[Any, list[Any]] = {
     str: ["x"],
@@ -30,7 +29,7 @@ _PLAIN: dict[Any, list[Any]] = {
     Name: ["space/x"],
     Content: [io.BytesIO(b"x")],
     Any: ["x"],
-    Field: [Field("x")],
+    DatasetField: [DatasetField("x")],
     BadLots: [_BAD, BadLots()],
 }
 
@@ -73,6 +72,8 @@ def _choices(hint: Any) -> list[Any]:
     """Values of a type; of a choice, each."""
     if hint in _PLAIN:
         return _PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return list(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return list(inner)

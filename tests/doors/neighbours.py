@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.access.keys import Role
 from penstock.arcs.engine.single import run_lot
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from tests.doors.arc_site import HERE
 from tests.doors.ingesting import working
 from tests.doors.serving import API, Running, path, run_event, running
@@ -120,9 +120,9 @@ def _dataset(text: str, *more: str) -> tuple[str, ...]:
 def neighbours(database_url: str, folder: Path) -> Iterator[Neighbours]:
     """Both teams have worked for a while."""
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url, host="0.0.0.0") as server:
-        keys = {name: server.key(f"{name} key", Role.ADMIN) for name in ("food", HIDDEN)}
+        keys = {name: server.key(f"{name} key", KeyRole.ADMIN) for name in ("food", HIDDEN)}
         food = _Team(server, keys["food"], "food")
         hidden = _Team(server, keys[HIDDEN], HIDDEN)
         ours, theirs = _lots(food, hidden)
@@ -131,7 +131,7 @@ def neighbours(database_url: str, folder: Path) -> Iterator[Neighbours]:
         _runs(food, hidden, ours, theirs)
         _deposits(food, hidden, ours, theirs, folder)
         food.register("food/salt", "last")
-        looking = server.key("food reader", Role.READER, "food")
+        looking = server.key("food reader", KeyRole.READER, "food")
         yield Neighbours(server, looking, ours, theirs)
 
 
@@ -162,7 +162,7 @@ def _lots(food: _Team, hidden: _Team) -> tuple[dict[str, str], dict[str, str]]:
     told["job"] = _named("food/teller")
     told["run"]["facets"] = {"penstock_lot": {"lot": "5"}}
     post_as(food, told)
-    warden = _Team(food.server, food.server.key("warden", Role.ADMIN), "lake")
+    warden = _Team(food.server, food.server.key("warden", KeyRole.ADMIN), "lake")
     warden.hold_lot("lake/grapes", "4")
     ours = {"run": cooked["id"], "claim": cooked["id"]}
     return ours, {"run": live["id"], "claim": eating["id"]}

@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import httpx
 
-from penstock.access.keys import Role
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from penstock.server.serve import HttpServer
 from tests.patience import HANG_SECONDS
 
@@ -37,11 +37,11 @@ class Running:
         """The token of an administrator's key; None while no key is needed."""
         return self._operator[0] if self._operator else None
 
-    def key(self, name: str, role: Role, namespace: str | None = None) -> dict[str, str]:
+    def key(self, name: str, role: KeyRole, namespace: str | None = None) -> dict[str, str]:
         """The header of a new key. With the first one, our client gets an administrator's key."""
         made = self.plane.keys.create(name, role, namespace=namespace, who="test")
         if not self._operator:
-            operator = self.plane.keys.create("operator", Role.ADMIN, who="test")
+            operator = self.plane.keys.create("operator", KeyRole.ADMIN, who="test")
             self._operator.append(operator.token)
             self.client.headers.setdefault("authorization", f"Bearer {operator.token}")
         return {"authorization": f"Bearer {made.token}"}

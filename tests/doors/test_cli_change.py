@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.cli.catalog import emit
 from penstock.client import ApiError, Client, Unreachable
-from penstock.client.documents.catalog import BatchResult, BatchSummary, FailedEvent
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import BatchResult, BatchSummary, FailedEvent
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, post, run_event, running
 
@@ -165,7 +165,7 @@ def test_a_key_comes_from_the_environment(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reader = server.key("reader", Role.READER)["authorization"].removeprefix("Bearer ")
+    reader = server.key("reader", KeyRole.READER)["authorization"].removeprefix("Bearer ")
     monkeypatch.setenv("PENSTOCK_API_KEY", reader)
     assert penstock("namespaces", "list").code == 0
     refused = penstock("emit", _write(tmp_path / "e", run_event()))
@@ -190,7 +190,7 @@ def test_a_key_for_one_namespace_names_things_by_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     penstock("emit", _write(tmp_path / "e", run_event()))
-    key = server.key("team", Role.READER, "food")["authorization"].removeprefix("Bearer ")
+    key = server.key("team", KeyRole.READER, "food")["authorization"].removeprefix("Bearer ")
     monkeypatch.setenv("PENSTOCK_API_KEY", key)
     shown = penstock("datasets", "show", "clean", "--namespace", "food", "--json").document
     assert shown["name"] == "clean"
@@ -237,7 +237,7 @@ class _Flaky:
             failed = (FailedEvent(0, "bad", False), FailedEvent(2, "busy", True))
         count = len(failed)
         summary = BatchSummary(len(events), len(events) - count, count, 0, 0)
-        return BatchResult("", summary, failed)
+        return BatchResult("partial_success", summary, failed)
 
 
 def test_emit_sends_again_what_there_was_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from penstock.cli.ingest import watch
 from penstock.client import Client
-from penstock.client.documents.ingest import CheckStep
 from penstock.ingest.models import HoldKind
 from penstock.ingest.service import Act
+from penstock.schema.ingest import CheckStep, CheckStepKind
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, site, submitted
@@ -241,8 +241,8 @@ def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) 
 @pytest.mark.parametrize(
     ("steps", "told"),
     [
-        ([CheckStep("progress", 500, 900, None, None)], "the server broke off"),
-        ([CheckStep("end", 500, 900, None, "the queue is away")], "the queue is away"),
+        ([CheckStep(CheckStepKind.PROGRESS, 500, 900, None, None)], "the server broke off"),
+        ([CheckStep(CheckStepKind.END, 500, 900, None, "the queue is away")], "the queue is away"),
     ],
 )
 def test_a_check_that_does_not_come_to_its_end_says_so(

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import Client
 from penstock.clock import parse_time
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, running
 
@@ -293,7 +293,7 @@ def test_the_log_is_of_a_lot_a_job_or_a_run(penstock: Terminal, client: Client) 
 def test_a_reader_may_look_and_a_writer_may_not_resubmit(
     penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = server.key("w", Role.WRITER)["authorization"].removeprefix("Bearer ")
+    key = server.key("w", KeyRole.WRITER)["authorization"].removeprefix("Bearer ")
     monkeypatch.setenv("PENSTOCK_API_KEY", key)
     assert penstock("lots", "register", "raw", "7").code == 0
     refused = penstock("work", "hold", "clean", "7", "--why", "x")

@@ -25,7 +25,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     url = sqlite_database(tmp_path_factory.mktemp("shop") / "penstock.db")
     with running(url) as server:
         with Client(server.server.url) as client:
-            assert client.emit_batch(EVENTS).failed_events == ()
+            assert client.emit_batch(EVENTS).failed_events == []
         yield server
 
 

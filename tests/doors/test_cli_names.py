@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.cli import targets
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, post, run_event, running
 
@@ -199,7 +199,7 @@ def test_a_key_for_one_namespace_is_told_what_it_may_not_see(
     _bank(server)
     post(server.client, run_event(outputs=[{"namespace": "s3://b", "name": "wh/tbl"}]))
     for namespace, name in (("bank", "bank/other"), ("s3://b", "s3://b/wh/tbl")):
-        key = server.key(namespace, Role.READER, namespace)["authorization"]
+        key = server.key(namespace, KeyRole.READER, namespace)["authorization"]
         monkeypatch.setenv("PENSTOCK_API_KEY", key.removeprefix("Bearer "))
         assert penstock("datasets", "show", name).code == 0
         refused = penstock("datasets", "show", "hr/people")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import AsyncClient, Client
+from penstock.schema.admin import KeyRole
 from tests.doors.arc_site import HERE, ArcSite, arc_site, dataset
 from tests.doors.commands import Terminal
 
@@ -202,9 +202,9 @@ def test_both_clients_read_the_lines_as_they_come(site: ArcSite) -> None:
 
 
 def test_who_may_ask(site: ArcSite) -> None:
-    admin = site.key(Role.ADMIN)
-    reader, writer = site.key(Role.READER), site.key(Role.WRITER)
-    one = site.key(Role.ADMIN, "shop")
+    admin = site.key(KeyRole.ADMIN)
+    reader, writer = site.key(KeyRole.READER), site.key(KeyRole.WRITER)
+    one = site.key(KeyRole.ADMIN, "shop")
     client, lot = site.server.client, dataset("loud", "lots", LOT, "provenance")
     path = "/".join(("/api/v1", *lot))
     verify = "/".join(("/api/v1", *dataset("loud", "verify")))

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.replay.replays import Replays
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
 from tests.doors.waiting import until
@@ -246,9 +246,9 @@ def test_a_job_or_some_time_can_be_bad(here: Here) -> None:
 def test_who_may_see_and_do_what(here: Here) -> None:
     body = {"namespace": "shop", "dataset": "clean", "lot": "monday", "why": "bad digest"}
     query = {"namespace": "shop", "dataset": "clean", "lot": "monday"}
-    reader = here.server.key("reader", Role.READER)
-    stranger = here.server.key("stranger", Role.ADMIN, "elsewhere")
-    own = here.server.key("own", Role.ADMIN, "shop")
+    reader = here.server.key("reader", KeyRole.READER)
+    stranger = here.server.key("stranger", KeyRole.ADMIN, "elsewhere")
+    own = here.server.key("own", KeyRole.ADMIN, "shop")
     assert len(here.call("GET", "plan", params=query, headers=reader)["steps"]) == 4
     here.call("GET", "plan", params=query, headers=stranger, status=403)
     here.call("PUT", REPLAY, json=body, headers=reader, status=403)

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from penstock import __version__
-from penstock.access.keys import Role
 from penstock.clock import DAY, format_time, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal, environment, program
 from tests.doors.serving import run_event, running
 
@@ -265,7 +265,7 @@ def test_keys_are_made_listed_and_revoked(
     assert (again.code, "already" in again.complaint) == (1, True)
     with Plane.open(Settings(database=database_url)) as plane:
         key = plane.keys.authenticate(token)
-        assert (key.name, key.role, key.namespace) == ("etl", Role.WRITER, "food")
+        assert (key.name, key.role, key.namespace) == ("etl", KeyRole.WRITER, "food")
     listed = penstock("keys", "list", "--json").document["keys"]
     assert [(key["name"], key["role"], key["namespace"]) for key in listed] == [
         ("etl", "writer", "food")

@@ -9,8 +9,8 @@ import pytest
 
 from penstock import AsyncClient, ClaimLost, Client
 from penstock.client import ApiError
-from penstock.client.stream import LotEvent
 from penstock.errors import Conflict, Invalid
+from penstock.schema.subscribers import LotEvent
 from tests.doors.serving import Running, running
 
 JOB = ("shop", "clean")

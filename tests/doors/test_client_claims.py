@@ -11,9 +11,9 @@ import pytest
 
 import penstock
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
-from penstock.client.documents.catalog import EntityId
 from penstock.client.worker import Worked
 from penstock.errors import Conflict
+from penstock.schema.catalog import EntityId
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
 
@@ -88,7 +88,7 @@ def test_a_loop_wires_its_job_first(server: Running) -> None:
         assert list(claims) == []
         wiring = client.wiring("shop", "new")
         assert set(wiring.inputs) == {EntityId("shop", "raw"), EntityId("s3://lake", "rates")}
-        assert wiring.outputs == (EntityId("other", "made"),)
+        assert wiring.outputs == [EntityId("other", "made")]
 
 
 def test_an_error_fails_the_claim_with_its_text_and_passes(client: Client) -> None:
@@ -193,7 +193,7 @@ def test_who_is_stopped_does_not_look_ahead(client: Client) -> None:
         with claim:
             claims.stop()
     assert [run.state for run in client.job_runs(*JOB).runs] == ["COMPLETED"]
-    assert client.locks().locks == ()
+    assert client.locks().locks == []
 
 
 def test_who_looks_ahead_and_was_too_late_goes_on_with_the_next_lot(client: Client) -> None:
@@ -353,7 +353,7 @@ def test_a_worker_goes_on_after_a_failure(client: Client) -> None:
         claim.complete()
     assert fill_mart.work(client.url) == Worked(completed=3, failed=1)
     wiring = client.wiring("shop", "fill_mart")
-    assert wiring.outputs == (EntityId("warehouse", "mart"),)
+    assert wiring.outputs == [EntityId("warehouse", "mart")]
     assert wiring.back_off_seconds == 0
     assert client.job_lot("shop", "fill_mart", "9").attempts == 2
 

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
-from penstock.client.documents import ingest
 from penstock.errors import Unavailable
-from penstock.ingest.models import Finding, Looked
+from penstock.ingest.models import Looked
 from penstock.ingest.service import Act, IngestService
+from penstock.schema.ingest import (
+    Finding,
+    ShownBatch,
+    StateTally,
+)
 from penstock.server import responses
 from tests.doors.ingesting import ENDED, Ingesting, ingesting
 from tests.doors.waiting import until
@@ -36,7 +40,7 @@ def client(site: Ingesting) -> Iterator[Client]:
         yield client
 
 
-def ended(client: Client, batch_id: str) -> ingest.Batch:
+def ended(client: Client, batch_id: str) -> ShownBatch:
     until(lambda: client.batch(batch_id).status in ENDED)
     return client.batch(batch_id)
 
@@ -64,13 +68,13 @@ def test_a_payload_is_uploaded_submitted_and_stored(site: Ingesting, client: Cli
     with site.working():
         done = ended(client, batch.id)
     assert (done.status, done.jobs) == ("completed", 1)
-    assert done.tally == {"completed": ingest.StateTally(1, len(content))}
+    assert done.tally == {"completed": StateTally(1, len(content))}
     (job,) = client.batch_jobs(batch.id, status="completed").jobs
     assert client.ingest_job(job.id) == job
     assert (job.title, job.local_ids) == ("Points", ("p1",))
-    assert client.batch_report(batch.id).successful_jobs == (job.id,)
+    assert client.batch_report(batch.id).successful_jobs == [job.id]
     (kept,) = client.objects(collection="maps").objects
-    assert client.object_versions(kept.ark).versions == (kept,)
+    assert client.object_versions(kept.ark).versions == [kept]
     names = [file.name for file in client.object_files(kept.ark, 1).files]
     assert "producer/points.csv" in names
     assert client.object_files(kept.ark).files == client.object_files(kept.ark, 1).files
@@ -106,16 +110,16 @@ def test_an_upload_over_the_limit_is_refused_with_the_reason(
 def test_an_upload_that_cannot_be_read_to_its_end_leaves_nothing(
     client: Client, site: Ingesting
 ) -> None:
-    door = site.server.server._api.door
+    state = site.server.server._api.state
 
     def broken() -> Iterator[bytes]:
         yield b"x" * MIB
-        until(lambda: door.uploads == 1)
+        until(lambda: state.uploads == 1)
         raise OSError("the disk is broken")
 
     with pytest.raises(OSError, match="the disk is broken"):
         client.upload_payload("half.bin", broken())
-    until(lambda: door.uploads == 0)
+    until(lambda: state.uploads == 0)
     assert site.uploaded() == []
 
 
@@ -123,7 +127,7 @@ def test_an_administrator_puts_a_batch_right(site: Ingesting, client: Client) ->
     batch, job = site.failed("late.csv")
     (failed,) = client.ingest_jobs().jobs
     assert (failed.id, failed.resumes_at) == (job, "downloading")
-    assert client.ingest_jobs("held").jobs == ()
+    assert client.ingest_jobs("held").jobs == []
     site.file("late.csv")
     (resumed,) = client.resume_batch(batch, WHY).resumed
     assert (resumed.job, resumed.stage, resumed.refused) == (job, "downloading", None)
@@ -136,7 +140,7 @@ def test_an_administrator_puts_a_batch_right(site: Ingesting, client: Client) ->
         until(lambda: client.ingest_job(job).status == "completed")
         assert client.update_report(batch, WHY).status == "update-reporting"
         until(lambda: client.batch(batch).status == "completed")
-    assert client.batch_report(batch).newly_successful == (job,)
+    assert client.batch_report(batch).newly_successful == [job]
     assert [step.kind for step in client.check_ingest()] == ["end"]
     assert [step.kind for step in client.check_ingest(repair=True)] == ["end"]
 
@@ -164,7 +168,7 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
         ("progress", 2, 2),
         ("end", 2, 2),
     ]
-    assert steps[1].finding == ingest.Finding("is lost", "ingest job 1", True, False)
+    assert steps[1].finding == Finding("is lost", "ingest job 1", True, False)
     assert steps[-1].error == "the queue is away"
     assert asyncio.run(_checked(site.server.server.url)) == [step.kind for step in steps]
 

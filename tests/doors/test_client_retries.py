@@ -11,9 +11,9 @@ import pytest
 
 from penstock import AsyncClient, Client, Unreachable
 from penstock.client import ApiError
-from penstock.client.documents import lots as docs
 from penstock.client.request import Flow, Pause, Request, ask
 from penstock.ids import new_id
+from penstock.schema import locks as docs
 from tests.doors.lossy import Line, lossy
 from tests.doors.serving import run_event, running
 
@@ -31,7 +31,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried again soon."""
-    monkeypatch.setattr("penstock.client.operation._FIRST_SECONDS", 0.005)
+    monkeypatch.setattr("penstock.client.request._FIRST_SECONDS", 0.005)
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_an_answer_that_was_lost_is_in_doubt_also_when_the_server_then_goes_away
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The second pause is longer than the lease.
-    monkeypatch.setattr("penstock.client.operation._back_off", lambda tries, _: 3600.0 * tries)
+    monkeypatch.setattr("penstock.client.request._back_off", lambda tries, _: 3600.0 * tries)
     claims = client.claims(*wired(client), ahead=True)
     first = next(iter(claims))
     flow = claims._go_on(deque(), first)

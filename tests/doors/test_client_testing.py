@@ -24,7 +24,7 @@ import penstock
 
 def test_one(penstock_server, tmp_path):
     with penstock_server.client() as client:
-        assert client.namespaces(offset=1).namespaces == ()
+        assert client.namespaces(offset=1).namespaces == []
         client.put_namespace("mine", owner="me")
     assert (tmp_path / "penstock" / "penstock.db").exists()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.arcs import overview
+from penstock.schema.admin import KeyRole
 from tests.doors.arc_site import BAD_LOT, EMPTY_LOT, ArcSite, arc, arc_site, dataset
 
 LOT = "20261115PT1H00"
@@ -122,13 +122,13 @@ def test_who_may_declare_and_see_arcs(site: ArcSite) -> None:
         "outputs": [{"dataset": "b"}],
         "workload": {"function": "m:f"},
     }
-    writer, admin = site.key(Role.WRITER), site.key(Role.ADMIN, "shop")
+    writer, admin = site.key(KeyRole.WRITER), site.key(KeyRole.ADMIN, "shop")
     site.refused("PUT", *arc("new"), status=403, headers=writer, **said)
     elsewhere = {**said, "inputs": [{"dataset": "a", "namespace": "bank"}]}
     site.refused("PUT", *arc("new"), status=403, headers=admin, **elsewhere)
     site.call("PUT", *arc("new"), json=said, headers=admin)
     site.refused("DELETE", *arc("new"), status=403, headers=writer)
-    other = site.key(Role.ADMIN, "other")
+    other = site.key(KeyRole.ADMIN, "other")
     assert site.call("GET", "arcs", headers=other) == {"arcs": []}
     site.refused("GET", *arc("new"), status=403, headers=other)
 
@@ -307,11 +307,11 @@ def test_a_backfill_is_planned_begun_stopped_and_resumed(worked: ArcSite) -> Non
 def test_backfills_of_another_namespace_are_not_shown(worked: ArcSite) -> None:
     body: dict[str, Any] = {"from": LOT, "to": LOT}
     begun = worked.call("POST", *arc("make", "backfills"), json=body)["backfill"]
-    other = worked.key(Role.ADMIN, "other")
+    other = worked.key(KeyRole.ADMIN, "other")
     assert worked.call("GET", "backfills", headers=other) == {"backfills": []}
     worked.refused("GET", "backfills", begun["id"], status=403, headers=other)
     worked.refused("POST", "backfills", begun["id"], "pause", status=403, headers=other, why="x")
-    writer = worked.key(Role.WRITER)
+    writer = worked.key(KeyRole.WRITER)
     worked.refused("POST", *arc("make", "backfills"), status=403, headers=writer, **body)
 
 
@@ -331,8 +331,8 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
     far = {**said, "graceSeconds": 2**63}
     assert "graceSeconds" in site.refused("PUT", *at, status=422, **far)
     assert "every namespace" in site.refused(
-        "PUT", *at, status=403, headers=site.key(Role.ADMIN, "shop"), **said
+        "PUT", *at, status=403, headers=site.key(KeyRole.ADMIN, "shop"), **said
     )
-    site.refused("PUT", *at, status=403, headers=site.key(Role.WRITER), **said)
+    site.refused("PUT", *at, status=403, headers=site.key(KeyRole.WRITER), **said)
     assert site.call("DELETE", *at) == {}
     assert "nothing is declared to arrive" in site.refused("GET", *at, status=404)

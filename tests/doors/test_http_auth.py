@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from penstock.access import audit
-from penstock.access.keys import Role
 from penstock.config import Settings
 from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from penstock.server.auth import is_loopback, leads_here
 from penstock.server.routes.table import ROUTES
 from penstock.server.routing import Reach
@@ -32,7 +32,7 @@ def local(database_url: str) -> Iterator[Running]:
 def guarded(database_url: str) -> Iterator[Running]:
     """A server that other machines could reach; there is one key, so it needs keys."""
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url, host=EVERYWHERE) as server:
         yield server
 
@@ -62,24 +62,24 @@ def test_without_a_key_a_guarded_server_says_only_how_it_is(guarded: Running) ->
 
 
 def test_each_route_asks_for_its_role(guarded: Running) -> None:
-    headers = {role: guarded.key(f"{role}s", role) for role in Role}
+    headers = {role: guarded.key(f"{role}s", role) for role in KeyRole}
     for route in ROUTES:
-        for role in Role if route.role is not None else ():
+        for role in KeyRole if route.role is not None else ():
             # One answer goes on for ever: the head of each is enough.
             with guarded.client.stream(
                 route.method, a_path(route.path), headers=headers[role]
             ) as answer:
                 status = answer.status_code
             assert status != 401, route.name
-            allowed = role.covers(route.role or Role.READER)
+            allowed = role.covers(route.role or KeyRole.READER)
             assert (status != 403) is allowed, (route.name, role, status)
 
 
 def test_each_key_is_told_whose_it_is_and_what_it_may_do(guarded: Running) -> None:
     for name, role, namespace in (
-        ("ann", Role.READER, None),
-        ("bob", Role.WRITER, "food"),
-        ("cleo", Role.ADMIN, None),
+        ("ann", KeyRole.READER, None),
+        ("bob", KeyRole.WRITER, "food"),
+        ("cleo", KeyRole.ADMIN, None),
     ):
         headers = guarded.key(name, role, namespace)
         told = guarded.client.get(f"{API}/key", headers=headers).json()
@@ -89,14 +89,14 @@ def test_each_key_is_told_whose_it_is_and_what_it_may_do(guarded: Running) -> No
 def test_where_no_key_is_needed_who_sends_none_may_do_all(local: Running) -> None:
     allowed = {"name": None, "role": "admin", "namespace": None}
     assert local.client.get(f"{API}/key").json() == allowed
-    reader = local.client.get(f"{API}/key", headers=local.key("ann", Role.READER)).json()
+    reader = local.client.get(f"{API}/key", headers=local.key("ann", KeyRole.READER)).json()
     assert reader == {"name": "ann", "role": "reader", "namespace": None}
 
 
 def test_a_key_for_one_namespace_is_refused_in_others(guarded: Running) -> None:
-    boss = guarded.key("boss", Role.ADMIN)
+    boss = guarded.key("boss", KeyRole.ADMIN)
     guarded.client.put(path("namespaces", "drink"), json=SUPER, headers=boss)
-    food = guarded.key("food", Role.ADMIN, "food")
+    food = guarded.key("food", KeyRole.ADMIN, "food")
     for route in ROUTES:
         if route.reach is Reach.NAMESPACE:
             elsewhere = guarded.client.request(
@@ -112,10 +112,10 @@ def test_a_key_for_one_namespace_is_refused_in_others(guarded: Running) -> None:
 
 def test_a_key_for_one_namespace_sees_what_is_there(guarded: Running) -> None:
     client = guarded.client
-    client.headers.update(guarded.key("boss", Role.ADMIN))
+    client.headers.update(guarded.key("boss", KeyRole.ADMIN))
     post(client, run_event("theirs", job={"namespace": "drink", "name": "mix"}))
     post(client, run_event("ours"))
-    client.headers.update(guarded.key("food", Role.WRITER, "food"))
+    client.headers.update(guarded.key("food", KeyRole.WRITER, "food"))
     names = [found["name"] for found in client.get(f"{API}/namespaces").json()["namespaces"]]
     assert names == ["food"]
     assert [job["name"] for job in client.get(f"{API}/jobs").json()["jobs"]] == ["etl"]
@@ -131,7 +131,7 @@ def test_a_key_for_one_namespace_sees_what_is_there(guarded: Running) -> None:
 
 def test_a_key_for_one_namespace_sees_the_sources_of_its_datasets(guarded: Running) -> None:
     client = guarded.client
-    client.headers.update(guarded.key("boss", Role.ADMIN))
+    client.headers.update(guarded.key("boss", KeyRole.ADMIN))
     for name in ("ours", "theirs"):
         body = {"type": "POSTGRESQL", "connectionUrl": f"postgresql://ann:pw@{name}/x"}
         shown = client.put(f"{API}/sources/{name}", json=body).json()
@@ -142,7 +142,7 @@ def test_a_key_for_one_namespace_sees_the_sources_of_its_datasets(guarded: Runni
         answer = client.put(path("namespaces", namespace, "datasets", "t"), json=table)
         assert answer.status_code == 200, answer.text
     assert "pw" not in client.get(f"{API}/sources").text
-    client.headers.update(guarded.key("food", Role.READER, "food"))
+    client.headers.update(guarded.key("food", KeyRole.READER, "food"))
     listed = client.get(f"{API}/sources").json()["sources"]
     assert [source["name"] for source in listed] == ["ours"]
     assert client.get(f"{API}/sources/ours").json() == listed[0]
@@ -154,7 +154,7 @@ def test_a_key_for_one_namespace_sees_the_sources_of_its_datasets(guarded: Runni
 
 def test_a_key_for_one_namespace_sees_the_tags_it_uses(guarded: Running) -> None:
     client = guarded.client
-    client.headers.update(guarded.key("boss", Role.ADMIN))
+    client.headers.update(guarded.key("boss", KeyRole.ADMIN))
     theirs = {"namespace": "drink", "name": "mix"}
     post(client, run_event("theirs", job=theirs, outputs=[{"namespace": "drink", "name": "punch"}]))
     post(client, run_event("ours"))
@@ -169,7 +169,7 @@ def test_a_key_for_one_namespace_sees_the_tags_it_uses(guarded: Running) -> None
         assert client.post(place).is_success, place
     described = {"description": "of drinks"}
     assert client.put(f"{API}/tags/SECRET", json=described).status_code == 200
-    client.headers.update(guarded.key("food", Role.READER, "food"))
+    client.headers.update(guarded.key("food", KeyRole.READER, "food"))
 
     listed = client.get(f"{API}/tags").json()["tags"]
 
@@ -178,10 +178,10 @@ def test_a_key_for_one_namespace_sees_the_tags_it_uses(guarded: Running) -> None
 
 def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
     client = guarded.client
-    client.headers.update(guarded.key("boss", Role.ADMIN))
+    client.headers.update(guarded.key("boss", KeyRole.ADMIN))
     theirs = {"namespace": "drink", "name": "mix"}
     post(client, run_event("theirs", job=theirs))
-    client.headers.update(guarded.key("food", Role.WRITER, "food"))
+    client.headers.update(guarded.key("food", KeyRole.WRITER, "food"))
     post(client, run_event("ours"))
     assert client.post(f"{API}/lineage", json=run_event("t2", job=theirs)).status_code == 403
     dataset_event = {
@@ -201,14 +201,14 @@ def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
 
 def test_a_second_name_does_not_lead_out_of_the_namespace(guarded: Running) -> None:
     client = guarded.client
-    client.headers.update(guarded.key("boss", Role.ADMIN))
+    client.headers.update(guarded.key("boss", KeyRole.ADMIN))
     identifiers = [{"namespace": "food", "name": "window", "type": "TABLE"}]
     facets = {"symlinks": {"_producer": "x", "_schemaURL": "y", "identifiers": identifiers}}
     theirs = {"namespace": "drink", "name": "cellar", "facets": facets}
     post(client, run_event("r", eventType="COMPLETE", outputs=[theirs]))
     window = path("namespaces", "food", "datasets", "window")
     assert client.get(window).json()["namespace"] == "drink"
-    client.headers.update(guarded.key("food", Role.ADMIN, "food"))
+    client.headers.update(guarded.key("food", KeyRole.ADMIN, "food"))
     body = {"type": "STREAM", "physicalName": "x", "sourceName": "drink"}
     assert client.put(window, json=body).status_code == 403
     for leaf in ("", "/versions", "/versions/V1"):
@@ -235,7 +235,7 @@ def test_a_key_sent_to_a_server_without_keys_is_ignored(local: Running) -> None:
 def test_once_a_key_exists_every_call_on_loopback_needs_one(local: Running) -> None:
     client, server = local.client, local.server.url
     assert client.get(f"{API}/namespaces").status_code == 200
-    reader = local.key("r", Role.READER)
+    reader = local.key("r", KeyRole.READER)
 
     without = httpx.get(f"{server}{API}/namespaces", verify=False)
     good = client.get(f"{API}/namespaces", headers=reader)
@@ -251,13 +251,13 @@ def test_once_a_key_exists_every_call_on_loopback_needs_one(local: Running) -> N
 def test_the_first_key_of_another_process_closes_the_server(local: Running) -> None:
     assert local.client.get(f"{API}/namespaces").status_code == 200
     with Plane.open(local.plane.settings) as elsewhere:
-        elsewhere.keys.create("first", Role.ADMIN, who="test")
+        elsewhere.keys.create("first", KeyRole.ADMIN, who="test")
 
     until(lambda: local.client.get(f"{API}/namespaces").status_code == 401)
 
 
 def test_revoking_the_last_key_does_not_open_the_server(local: Running) -> None:
-    local.plane.keys.create("only", Role.ADMIN, who="test")
+    local.plane.keys.create("only", KeyRole.ADMIN, who="test")
     local.plane.keys.revoke("only", who="test")
 
     assert local.client.get(f"{API}/namespaces").status_code == 401
@@ -318,7 +318,7 @@ def refusals(server: Running) -> list[str]:
 
 def test_many_wrong_keys_are_limited_and_recorded_once(guarded: Running) -> None:
     client = guarded.client
-    good = guarded.key("good", Role.READER)
+    good = guarded.key("good", KeyRole.READER)
     statuses = []
     for number in range(300):
         wrong = {"authorization": f"Bearer pk_wrong{number}"}
@@ -333,7 +333,7 @@ def test_many_wrong_keys_are_limited_and_recorded_once(guarded: Running) -> None
 
 def test_wrong_keys_are_recorded_when_the_server_stops(database_url: str) -> None:
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url) as server:
         for number in range(3):
             headers = {"authorization": f"Bearer pk_wrong{number}"}
@@ -346,14 +346,14 @@ def test_wrong_keys_are_recorded_when_the_server_stops(database_url: str) -> Non
 
 def test_a_revoked_key_no_longer_works(guarded: Running) -> None:
     client = guarded.client
-    boss, other = guarded.key("boss", Role.ADMIN), guarded.key("other", Role.READER)
+    boss, other = guarded.key("boss", KeyRole.ADMIN), guarded.key("other", KeyRole.READER)
     assert client.get(f"{API}/namespaces", headers=other).status_code == 200
     assert client.delete(f"{API}/keys/other", headers=boss).json()["revokedAt"] is not None
     assert client.get(f"{API}/namespaces", headers=other).status_code == 401
 
 
 def test_a_key_made_over_http_works(guarded: Running) -> None:
-    client, boss = guarded.client, guarded.key("boss", Role.ADMIN)
+    client, boss = guarded.client, guarded.key("boss", KeyRole.ADMIN)
     body = {"name": "team", "role": "writer", "namespace": "food"}
     made = client.post(f"{API}/keys", json=body, headers=boss).json()
     listed = client.get(f"{API}/keys", headers=boss)
@@ -377,7 +377,7 @@ def test_a_page_of_another_site_cannot_write_without_a_key(local: Running) -> No
     assert local.client.put(target, json=SUPER, headers=evil).status_code == 403
     own = {"origin": local.server.url}
     assert local.client.put(target, json=SUPER, headers=own).status_code == 200
-    signed = local.key("w", Role.WRITER) | evil
+    signed = local.key("w", KeyRole.WRITER) | evil
     assert local.client.put(target, json=SUPER, headers=signed).status_code == 200
 
 
@@ -390,7 +390,7 @@ def test_a_name_that_leads_here_from_elsewhere_is_not_served_without_a_key(local
         assert answer.status_code == 403
         assert "penstock keys create" in answer.text
     assert client.get("/livez", headers=evil).status_code == 200
-    signed = local.key("w", Role.WRITER) | evil
+    signed = local.key("w", KeyRole.WRITER) | evil
     assert client.put(target, json=SUPER, headers=signed).status_code == 200
 
 
@@ -406,7 +406,7 @@ def test_a_call_over_http_1_0_needs_a_key(local: Running) -> None:
     """nginx calls so by default, and adds no header that would show it."""
     call = f"GET {API}/namespaces HTTP/1.0\r\nHost: 127.0.0.1\r\n"
     assert b" 401 " in raw_status(local, f"{call}\r\n")
-    reader = local.key("r", Role.READER)["authorization"]
+    reader = local.key("r", KeyRole.READER)["authorization"]
 
     assert b" 200 OK" in raw_status(local, f"{call}Authorization: {reader}\r\n\r\n")
 
@@ -442,7 +442,7 @@ def test_a_server_refuses_to_be_reachable_without_keys(database_url: str) -> Non
     with pytest.raises(Invalid, match="penstock keys create"):
         HttpServer.open(settings)
     with Plane.open(settings) as plane:
-        plane.keys.create("boss", Role.ADMIN, who="test")
+        plane.keys.create("boss", KeyRole.ADMIN, who="test")
     with running(database_url, host=EVERYWHERE) as server:
         assert server.client.get(f"{API}/namespaces").status_code == 401
 
@@ -450,7 +450,7 @@ def test_a_server_refuses_to_be_reachable_without_keys(database_url: str) -> Non
 def test_insecure_serves_everybody_until_there_are_keys(database_url: str) -> None:
     with running(database_url, host=EVERYWHERE, insecure=True) as server:
         assert server.client.get(f"{API}/namespaces").status_code == 200
-        server.key("boss", Role.ADMIN)
+        server.key("boss", KeyRole.ADMIN)
     with running(database_url, host=EVERYWHERE, insecure=True) as server:
         assert server.client.get(f"{API}/namespaces").status_code == 401
 

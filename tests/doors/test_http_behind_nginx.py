@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import API, Running, path, running
 from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS
@@ -74,7 +74,7 @@ def _answers(client: httpx.Client) -> bool:
 
 def test_behind_a_stock_nginx_every_call_needs_a_key(database_url: str, tmp_path: Path) -> None:
     with running(database_url) as server:
-        key = server.key("boss", Role.ADMIN)
+        key = server.key("boss", KeyRole.ADMIN)
         with nginx(tmp_path, server, STOCK) as client:
             arc = path("namespaces", "shop", "arcs", "add")
 
@@ -100,7 +100,7 @@ def test_the_audit_log_names_the_caller_behind_a_listed_proxy(
 ) -> None:
     claim = {"x-forwarded-for": "198.51.100.4, 203.0.113.7"}
     with running(database_url, proxies="127.0.0.1") as server:
-        key = server.key("boss", Role.ADMIN)
+        key = server.key("boss", KeyRole.ADMIN)
         with nginx(
             tmp_path, server, FORWARDING.replace("$proxy_add_x_forwarded_for", "203.0.113.7")
         ) as client:
@@ -119,7 +119,7 @@ def test_the_audit_log_names_the_caller_behind_a_listed_proxy(
 def test_a_caller_cannot_choose_its_address(database_url: str) -> None:
     claim = {"x-forwarded-for": "203.0.113.7"}
     with running(database_url) as server:
-        key = server.key("boss", Role.ADMIN)
+        key = server.key("boss", KeyRole.ADMIN)
         body = {"name": "team", "role": "reader"}
         assert server.client.post(f"{API}/keys", json=body, headers=key | claim).is_success
 

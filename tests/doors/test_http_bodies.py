@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import API, path, run_event, running
 from tests.doors.waiting import until
 from tests.doors.wires import body, connected, everything, status
@@ -121,8 +121,8 @@ def test_other_calls_are_answered_while_a_hostile_body_is_read(database_url: str
 
 def test_a_key_has_a_rate_of_its_own(database_url: str) -> None:
     with running(database_url) as server:
-        slow, other = server.key("slow", Role.WRITER), server.key("other", Role.WRITER)
-        admin = server.key("admin", Role.ADMIN)
+        slow, other = server.key("slow", KeyRole.WRITER), server.key("other", KeyRole.WRITER)
+        admin = server.key("admin", KeyRole.ADMIN)
         target = path("keys", "slow", "rates")
         limited = server.client.put(target, json={"requestsPerSecond": 1}, headers=admin)
         assert (limited.json()["requestsPerSecond"], limited.json()["bytesPerSecond"]) == (1, None)
@@ -146,7 +146,7 @@ def test_a_key_has_a_rate_of_its_own(database_url: str) -> None:
 
 def test_a_key_that_sent_too_many_bytes_waits(database_url: str) -> None:
     with running(database_url, key_bytes_per_second=50_000) as server:
-        writer = server.key("w", Role.WRITER)
+        writer = server.key("w", KeyRole.WRITER)
         packed = gzip.compress(event_of(MIB, "r"))
         target = f"{API}/lineage"
 
@@ -157,13 +157,13 @@ def test_a_key_that_sent_too_many_bytes_waits(database_url: str) -> None:
         assert second.status_code == 429
         assert "50000 bytes per second" in second.json()["message"]
         assert 10 <= int(second.headers["retry-after"]) <= 20
-        reader = server.key("r", Role.READER)
+        reader = server.key("r", KeyRole.READER)
         assert server.client.get(path("namespaces"), headers=reader).is_success
 
 
 def test_a_rate_of_zero_lifts_the_default(database_url: str) -> None:
     with running(database_url, key_requests_per_second=1) as server:
-        admin = server.key("admin", Role.ADMIN)
+        admin = server.key("admin", KeyRole.ADMIN)
         document = {"name": "free", "role": "reader", "requestsPerSecond": 0}
         token = server.client.post(path("keys"), json=document, headers=admin).json()["token"]
         free = {"authorization": f"Bearer {token}"}
@@ -177,7 +177,7 @@ def test_a_rate_of_zero_lifts_the_default(database_url: str) -> None:
 
 def test_a_rate_that_is_none_is_refused(database_url: str) -> None:
     with running(database_url) as server:
-        admin = server.key("admin", Role.ADMIN)
+        admin = server.key("admin", KeyRole.ADMIN)
         for document in ({"requestsPerSecond": -1}, {"requestsPerSecond": "1"}, {"perSecond": 1}):
             target = path("keys", "admin", "rates")
             assert server.client.put(target, json=document, headers=admin).status_code == 422

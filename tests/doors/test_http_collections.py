@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
 from tests.doors.serving import path
 
@@ -124,7 +124,7 @@ def test_a_key_for_one_namespace_sees_its_own_collections_only(site: Ingesting) 
     good(site.client.post(path("ingest", "collections", "wine", "hold"), json=WHY))
     ark = site.jobs(done)[0]["primaryId"]
     client = site.client
-    client.headers.update(site.server.key("geo", Role.ADMIN, "geo"))
+    client.headers.update(site.server.key("geo", KeyRole.ADMIN, "geo"))
 
     def found(*segments: str) -> Any:
         return good(client.get(path("ingest", *segments)))
@@ -151,7 +151,7 @@ def test_a_key_for_one_namespace_writes_there_only(site: Ingesting) -> None:
     site.put_collection("wine", namespace="drink")
     url, kept = site.file("a.csv"), site.folder.as_uri()
     client = site.client
-    client.headers.update(site.server.key("geo", Role.ADMIN, "geo"))
+    client.headers.update(site.server.key("geo", KeyRole.ADMIN, "geo"))
     batches = path("ingest", "batches")
     assert good(client.post(batches, json={"collection": "maps", "url": url}), 201)
     assert message(client.post(batches, json={"collection": "wine", "url": url}), 403)

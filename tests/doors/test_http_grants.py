@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, path, post, run_event, running
 
@@ -28,21 +28,21 @@ Headers = Mapping[str, str]
 def server(database_url: str) -> Iterator[Running]:
     """A server that needs keys; a run of the warehouse has made orders, with one field."""
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url, host="0.0.0.0") as server:
-        server.client.headers.update(server.key("boss", Role.ADMIN))
+        server.client.headers.update(server.key("boss", KeyRole.ADMIN))
         post(server.client, run("own", "load", "warehouse", orders(**schema("id"))))
         yield server
 
 
 @pytest.fixture
 def shop(server: Running) -> Headers:
-    return server.key("shop", Role.WRITER, "shop")
+    return server.key("shop", KeyRole.WRITER, "shop")
 
 
 @pytest.fixture
 def owner(server: Running) -> Headers:
-    return server.key("owner", Role.ADMIN, "warehouse")
+    return server.key("owner", KeyRole.ADMIN, "warehouse")
 
 
 def facet(**content: Any) -> Document:
@@ -246,8 +246,8 @@ def test_only_an_administrator_of_the_namespace_grants_it(
     server: Running, shop: Headers, owner: Headers
 ) -> None:
     client = server.client
-    thief = server.key("thief", Role.ADMIN, "shop")
-    writer = server.key("writer", Role.WRITER, "warehouse")
+    thief = server.key("thief", KeyRole.ADMIN, "shop")
+    writer = server.key("writer", KeyRole.WRITER, "warehouse")
     assert [client.put(GRANT, headers=key).status_code for key in (shop, thief, writer)] == [
         403
     ] * 3
@@ -271,7 +271,7 @@ def test_grants_are_given_listed_and_revoked_on_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    boss = server.key("boss2", Role.ADMIN)["authorization"].removeprefix("Bearer ")
+    boss = server.key("boss2", KeyRole.ADMIN)["authorization"].removeprefix("Bearer ")
     for name, value in (("HOME", str(tmp_path)), ("PENSTOCK_API_KEY", boss)):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PENSTOCK_URL", server.server.url)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.lot_calls import act, complete, fail, look, named
 from tests.doors.serving import API, Running, path, running
 
@@ -141,7 +141,7 @@ def test_a_key_sees_no_jobs_of_others_in_a_refusal(shop: Running) -> None:
     assert shop.client.put(f"{theirs}/wiring", json=sides).is_success
     act(shop, f"{theirs}/hold", why="confidential")
     act(shop, f"{theirs}/lots/1/hold", why="confidential")
-    key: Any = {"headers": shop.key("shop", Role.ADMIN, "shop"), "json": {"why": "try"}}
+    key: Any = {"headers": shop.key("shop", KeyRole.ADMIN, "shop"), "json": {"why": "try"}}
 
     for target in (RAW, f"{RAW}/lots/1"):
         answer = shop.client.post(f"{target}/unhold", **key)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.access.keys import Role
 from penstock.errors import Unavailable
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.databases import sqlite_database
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
@@ -316,7 +316,7 @@ def test_no_input_makes_an_internal_error(site: Ingesting, route: Any, data: st.
 
 
 def test_a_submitter_is_who_the_key_says_unless_told_otherwise(site: Ingesting) -> None:
-    jo = site.server.key("jo", Role.WRITER)
+    jo = site.server.key("jo", KeyRole.WRITER)
     body = {"collection": "maps", "url": site.file("a.csv")}
     batch = good(site.client.post(BATCHES, json=body, headers=jo), 201)
     assert batch["submitter"] == "jo"

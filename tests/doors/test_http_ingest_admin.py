@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
 from tests.doors.serving import API, path
@@ -38,7 +38,7 @@ QUEUE = {"tally", "held", "collectionsHeld"}
 @pytest.fixture
 def site(database_url: str, tmp_path: Path) -> Iterator[Ingesting]:
     with ingesting(database_url, tmp_path / "in") as site:
-        site.client.headers.update(site.server.key("boss", Role.ADMIN))
+        site.client.headers.update(site.server.key("boss", KeyRole.ADMIN))
         yield site
 
 

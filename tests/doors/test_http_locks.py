@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.clock import SECOND, parse_time
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, running
 
@@ -348,7 +348,7 @@ def test_a_key_for_one_namespace_keeps_to_its_claims(wired: Running) -> None:
     (foreign,) = call(wired, f"{theirs}/claims", owner="them")["claims"]
     (own,) = claim(wired)
     client = wired.client
-    client.headers.update(wired.key("shop", Role.ADMIN, "shop"))
+    client.headers.update(wired.key("shop", KeyRole.ADMIN, "shop"))
     for action in ("heartbeat", "complete", "fail", "release"):
         assert client.post(of_claim(foreign, action), json={"token": 1}).status_code == 403
     assert client.get(path("claims", foreign["id"])).status_code == 403

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.lot_calls import act, look
 from tests.doors.serving import API, Running, path, post, run_event, running
 
@@ -165,7 +165,7 @@ def test_a_hold_follows_the_data_out_of_the_namespace_of_its_key(shop: Running) 
     summing = path("namespaces", "mart", "jobs", "sum", "claims")
     [claim] = act(shop, summing, owner="w1", **wires)["claims"]
     act(shop, path("claims", claim["id"], "complete"), token=claim["token"])
-    key = shop.key("shop", Role.ADMIN, "shop")
+    key = shop.key("shop", KeyRole.ADMIN, "shop")
     why: Any = {"json": {"why": "wrong"}, "headers": key}
     assert shop.client.post(f"{own}/hold", **why).status_code == 200
     assert look(shop, mart)["status"] == "HOLD"
@@ -184,7 +184,7 @@ def test_lots_of_another_namespace_are_not_reached_by_a_second_name(shop: Runnin
     assert act(shop, f"{window}/lots", lots=["1"]) == {"registered": 1}
     cellar = path("namespaces", "drink", "datasets", "cellar")
     assert look(shop, f"{cellar}/lots/1")["version"] == look(shop, f"{window}/lots/1")["version"]
-    shop.client.headers.update(shop.key("food", Role.ADMIN, "food"))
+    shop.client.headers.update(shop.key("food", KeyRole.ADMIN, "food"))
     for leaf in ("lots", "lots/1", "lots/1/log"):
         assert shop.client.get(f"{window}/{leaf}").status_code == 403
     assert refused(shop, f"{window}/lots", lots=["2"]) == 403

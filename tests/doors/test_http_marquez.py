@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import Running, path, post, run_event, running
 
 DATASET_EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent"
@@ -258,7 +258,7 @@ def test_a_key_is_ignored_where_there_are_none(food: Running) -> None:
     refused = food.client.put(
         path("namespaces", "food"), json={"ownerName": "bob"}, headers=from_elsewhere
     )
-    food.plane.keys.create("first", Role.ADMIN, who="test")
+    food.plane.keys.create("first", KeyRole.ADMIN, who="test")
     later = food.client.get(path("namespaces"), headers=headers)
 
     assert (read.status_code, written.status_code) == (200, 200)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs"
@@ -22,9 +22,9 @@ Headers = Mapping[str, str]
 def shared(database_url: str) -> Iterator[Running]:
     """A server that needs keys; drink/cellar has been made, and is also called food/window."""
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url, host="0.0.0.0") as server:
-        server.client.headers.update(server.key("boss", Role.ADMIN))
+        server.client.headers.update(server.key("boss", KeyRole.ADMIN))
         facets = fields("vintage") | names(("food", "window"))
         post(server.client, run("mix", "press", outputs=[dataset("drink", "cellar", **facets)]))
         yield server
@@ -32,12 +32,12 @@ def shared(database_url: str) -> Iterator[Running]:
 
 @pytest.fixture
 def food(shared: Running) -> Headers:
-    return shared.key("food", Role.WRITER, "food")
+    return shared.key("food", KeyRole.WRITER, "food")
 
 
 @pytest.fixture
 def drink(shared: Running) -> Headers:
-    return shared.key("drink", Role.WRITER, "drink")
+    return shared.key("drink", KeyRole.WRITER, "drink")
 
 
 def facet(**said: Any) -> Document:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.schema.admin import KeyRole
 from tests.doors.serving import API, Running, path, run_event, running
 
 COOK = path("namespaces", "food", "jobs", "cook")
@@ -21,9 +21,9 @@ Document = dict[str, Any]
 def shared(database_url: str) -> Iterator[Running]:
     """Job drink/press makes lots of drink/cellar, which is also called food/window."""
     with Plane.open(Settings(database=database_url)) as plane:
-        plane.keys.create("first", Role.ADMIN, who="test")
+        plane.keys.create("first", KeyRole.ADMIN, who="test")
     with running(database_url, host="0.0.0.0") as server:
-        server.client.headers.update(server.key("boss", Role.ADMIN))
+        server.client.headers.update(server.key("boss", KeyRole.ADMIN))
         second = {"identifiers": [{"namespace": "food", "name": "window", "type": "TABLE"}]}
         cellar = dataset("drink", "cellar", facets={"symlinks": second})
         report(server, "mix", None, namespace="drink", job="press", outputs=[cellar])
@@ -36,7 +36,7 @@ def shared(database_url: str) -> Iterator[Running]:
 
 @pytest.fixture
 def food(shared: Running) -> Mapping[str, str]:
-    return shared.key("food", Role.WRITER, "food")
+    return shared.key("food", KeyRole.WRITER, "food")
 
 
 def dataset(namespace: str, name: str, **more: Any) -> Document:
@@ -145,7 +145,7 @@ def test_checks_of_what_is_elsewhere_hold_nothing_there(
 def test_an_arc_reads_and_writes_at_home_by_whatever_names(
     shared: Running, side: str, how: str
 ) -> None:
-    chief = shared.key("chief", Role.ADMIN, "food")
+    chief = shared.key("chief", KeyRole.ADMIN, "food")
     sides = {"inputs": [{"dataset": "leeks"}], "outputs": [{"dataset": "soup"}]}
     arc = {**sides, side: [{"dataset": "window", "runningMax": 1}]}
     arc["workload"] = {"function": "kitchen:cook"}
@@ -162,7 +162,7 @@ def test_an_arc_reads_and_writes_at_home_by_whatever_names(
 
 
 def test_a_collection_makes_lots_at_home_by_whatever_name(shared: Running) -> None:
-    chief = shared.key("chief", Role.ADMIN, "food")
+    chief = shared.key("chief", KeyRole.ADMIN, "food")
     profile = {"namespace": "food", "dataset": "window"}
     refused = call(
         shared, "PUT", path("ingest", "collections", "peas"), profile, key=chief, status=403

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import ROUTES
 from penstock.server.routing import Reach, Route
 from tests.doors.neighbours import DAY, HIDDEN, Neighbours, neighbours
@@ -115,7 +115,7 @@ def lines_of_one(lines: Iterator[str]) -> list[str]:
 
 def test_what_is_found_elsewhere_is_neither_changed_nor_told_of(site: Neighbours) -> None:
     """Calls that change something, on what an id of hidden's leads to."""
-    own = site.server.key("food boss", Role.ADMIN, "food")
+    own = site.server.key("food boss", KeyRole.ADMIN, "food")
     named = {"namespace": "food", "dataset": "things", "lot": "1"}
     said = {"why": "x", "token": 1, "priority": 1, **named}
     for route in ROUTES:

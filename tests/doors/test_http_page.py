@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.server.asgi import Message, Receive, Scope, Send
 from penstock.server.pages import Site
+from penstock.server.responses import Message, Receive, Scope, Send
 from penstock.web.files import Files
 from tests.doors.serving import API, Running, post, run_event, running
 

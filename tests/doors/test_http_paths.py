@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.errors import Invalid, NotFound
+from penstock.schema.admin import KeyRole
 from penstock.server.errors import MethodNotAllowed
 from penstock.server.routes.table import ROUTES
-from penstock.server.routing import Reach, Route, Router
+from penstock.server.routing import READ, Reach, Route, Router
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 NAMES = [
@@ -92,9 +92,9 @@ def test_a_fixed_segment_wins_over_a_variable() -> None:
     def deeper(tx: object, name: str) -> None: ...
 
     routes = [
-        Route("GET", "/a/b", fixed, Reach.SHARED),
-        Route("GET", "/a/{name}", variable, Reach.SHARED),
-        Route("GET", "/a/{name}/c", deeper, Reach.SHARED),
+        Route(READ, "GET", "/a/b", fixed, Reach.SHARED),
+        Route(READ, "GET", "/a/{name}", variable, Reach.SHARED),
+        Route(READ, "GET", "/a/{name}/c", deeper, Reach.SHARED),
     ]
     router = Router(routes)
     assert router.find("GET", b"/a/b") == (routes[0], {})
@@ -106,10 +106,10 @@ def test_a_handler_must_fit_its_path() -> None:
     def handler(tx: object, name: str) -> None: ...
 
     with pytest.raises(TypeError, match="do not fit"):
-        Route("GET", "/a/{other}", handler, Reach.SHARED)
+        Route(READ, "GET", "/a/{other}", handler, Reach.SHARED)
     with pytest.raises(TypeError, match="no namespace"):
-        Route("GET", "/a/{name}", handler)
-    route = Route("GET", "/a/{name}", handler, Reach.SHARED)
+        Route(READ, "GET", "/a/{name}", handler)
+    route = Route(READ, "GET", "/a/{name}", handler, Reach.SHARED)
     with pytest.raises(TypeError, match="twice"):
         Router([route, route])
 
@@ -139,7 +139,7 @@ def test_no_name_is_made_of_dots(food: Running, dots: str) -> None:
         assert answer.status_code == 422, answer.text
         assert "folder" in answer.text
     with pytest.raises(Invalid, match="folder"):
-        food.key(dots, Role.READER)
+        food.key(dots, KeyRole.READER)
 
 
 def test_what_dots_leave_of_a_path_changes_nothing_else(food: Running) -> None:

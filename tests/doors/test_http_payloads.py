@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 import pytest
 
-from penstock.access.keys import Role
 from penstock.objects import Objects
+from penstock.schema.admin import KeyRole
 from penstock.server.requests import UPLOADS_MAX
 from tests.doors.ingesting import Ingesting, good, ingesting
 from tests.doors.serving import path
@@ -47,7 +47,7 @@ def begun(site: Ingesting, name: str, head: str, first: bytes = b"") -> Iterator
 
 
 def uploads(site: Ingesting) -> int:
-    return site.server.server._api.door.uploads
+    return site.server.server._api.state.uploads
 
 
 def test_a_payload_of_several_megabytes_is_kept_byte_by_byte(site: Ingesting) -> None:
@@ -169,11 +169,11 @@ def test_bytes_are_kept_as_they_come(site: Ingesting) -> None:
 
 def test_only_writers_upload(site: Ingesting) -> None:
     target = path("ingest", "payloads", "x")
-    reader = site.server.key("r", Role.READER)
+    reader = site.server.key("r", KeyRole.READER)
     answer = site.client.post(target, content=pieces(4 * MIB), headers=reader)
     assert answer.status_code == 403
     assert site.uploaded() == []
-    writer = site.server.key("w", Role.WRITER, "elsewhere")
+    writer = site.server.key("w", KeyRole.WRITER, "elsewhere")
     assert good(site.client.post(target, content=b"x", headers=writer), 201)
 
 

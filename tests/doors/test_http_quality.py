@@ -83,9 +83,9 @@ def test_stale_work_is_listed_by_job_and_namespace(shop: Running) -> None:
         [work] = client.stale_work().lots
         assert (work.job, work.lot, work.state) == ("sum", "9", "HELD")
         assert work.stale_since is not None
-        assert client.stale_work(namespace="shop", job="sum").lots == (work,)
-        assert client.stale_work(job="load").lots == ()
-        assert client.stale_work(namespace="other").lots == ()
+        assert client.stale_work(namespace="shop", job="sum").lots == [work]
+        assert client.stale_work(job="load").lots == []
+        assert client.stale_work(namespace="other").lots == []
 
 
 def test_checks_of_a_dataset_are_listed_the_newest_first_or_those_that_failed(
@@ -97,9 +97,9 @@ def test_checks_of_a_dataset_are_listed_the_newest_first_or_those_that_failed(
         make_again(shop)
         passed, before = client.dataset_checks("shop", "clean").checks
         assert (passed.success, before) == (True, failed)
-        assert client.dataset_checks("shop", "clean", failed=True).checks == (failed,)
-        assert client.dataset_checks("shop", "clean", limit=1, offset=1).checks == (failed,)
-        assert client.dataset_checks("shop", "raw").checks == ()
+        assert client.dataset_checks("shop", "clean", failed=True).checks == [failed]
+        assert client.dataset_checks("shop", "clean", limit=1, offset=1).checks == [failed]
+        assert client.dataset_checks("shop", "raw").checks == []
 
 
 def test_what_is_not_there_cannot_be_accepted(shop: Running) -> None:

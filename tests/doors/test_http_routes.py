@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, post, run_event, running
 
@@ -189,7 +189,7 @@ def food(database_url: str) -> Iterator[Running]:
 
 def test_every_route_answers_with_its_keys(food: Running) -> None:
     client = food.client
-    client.headers.update(food.key("boss", Role.ADMIN))
+    client.headers.update(food.key("boss", KeyRole.ADMIN))
     served: set[str] = set()
     for step in STEPS:
         method, _, template = step.route.partition(" ")

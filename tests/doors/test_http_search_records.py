@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.ingesting import Ingesting, good, ingesting
 from tests.doors.serving import path, post, run_event
 
@@ -121,7 +121,7 @@ def test_a_key_for_one_namespace_finds_nothing_of_others(site: Ingesting) -> Non
     texts = (job["primaryId"], "survey-7", "roads.csv", "jo ann", batch["id"], job["id"], run)
     assert all(search(site, text) for text in texts)
 
-    site.client.headers.update(site.server.key("other", Role.READER, "elsewhere"))
+    site.client.headers.update(site.server.key("other", KeyRole.READER, "elsewhere"))
 
     assert [search(site, text) for text in texts] == [[]] * len(texts)
     refused = site.client.get(RECORDS, params={"q": "roads.csv", "namespace": "geo"})

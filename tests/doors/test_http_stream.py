@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import Client, Unreachable
 from penstock.clock import HOUR
+from penstock.schema.admin import KeyRole
 from penstock.server import relay
-from penstock.server.requests import Call
-from penstock.server.routes import stream
+from penstock.server.requests import RequestContext
+from penstock.server.routes import lot_events as stream
 from penstock.subscribers.pruning import prune_outbox
 from tests.doors.serving import API, Running, running
 from tests.doors.test_http_stop import server_process
@@ -147,7 +147,7 @@ def test_only_what_is_asked_for_is_sent(shop: Running) -> None:
 
 
 def test_a_key_of_a_namespace_sees_its_own_only(shop: Running) -> None:
-    key = shop.key("farmer", Role.READER, "farm")
+    key = shop.key("farmer", KeyRole.READER, "farm")
     publish(shop, "1")
     publish(shop, "2", namespace="farm")
     with reading(shop, key, after=0) as reader:
@@ -178,11 +178,11 @@ def test_what_comes_while_a_key_is_asked_for_is_sent(
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
     lots = iter(["1", "2", "3"])
 
-    async def may_stay(call: Call) -> bool:
+    async def may_stay(context: RequestContext) -> bool:
         lot = next(lots, None)
         if lot is not None:
             await asyncio.to_thread(publish, shop, lot)
-            [follower] = call.door.relay._followers
+            [follower] = context.state.relay._followers
             await follower.news.wait()
         return True
 
@@ -196,7 +196,7 @@ def test_what_comes_while_a_key_is_asked_for_is_sent(
 
 def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
-    key = shop.key("guest", Role.READER)
+    key = shop.key("guest", KeyRole.READER)
     with reading(shop, key) as reader:
         assert reader.block()
         shop.plane.keys.revoke("guest", who="test")
@@ -205,7 +205,7 @@ def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPat
 
 def test_a_revoked_key_gets_no_event_more(shop: Running) -> None:
     """A busy stream never comes to the comment of a quiet one."""
-    key = shop.key("guest", Role.READER)
+    key = shop.key("guest", KeyRole.READER)
     with reading(shop, key) as reader:
         assert reader.block()
         publish(shop, "1")
@@ -220,7 +220,7 @@ def test_a_revoked_key_gets_no_event_more(shop: Running) -> None:
 def test_a_stream_without_a_key_ends_with_the_first_key(shop: Running) -> None:
     with reading(shop) as reader:
         assert reader.block()
-        shop.key("first", Role.READER)
+        shop.key("first", KeyRole.READER)
 
         publish(shop, "1")
 
@@ -289,7 +289,7 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
         all_of_them = [Reader(answer) for answer in answers]
         for reader in all_of_them:
             assert reader.block() == {"": "following", "id": "0"}
-        until(lambda: len(shop.server._api.door.relay._followers) == readers)
+        until(lambda: len(shop.server._api.state.relay._followers) == readers)
         for lot in ("1", "2", "3"):
             publish(shop, lot)
             for reader in all_of_them:
@@ -298,7 +298,7 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
             answer.close()
     assert sorted(asked) == sorted(set(asked))
     assert len(asked) <= 3
-    until(lambda: not shop.server._api.door.relay._followers)
+    until(lambda: not shop.server._api.state.relay._followers)
 
 
 def test_a_reader_that_takes_nothing_is_dropped(
@@ -311,7 +311,7 @@ def test_a_reader_that_takes_nothing_is_dropped(
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.connect((host, port))
         lazy.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        followers = shop.server._api.door.relay._followers
+        followers = shop.server._api.state.relay._followers
         until(lambda: len(followers) == 1)
         with reading(shop) as reader:
             until(lambda: len(followers) == 2)
@@ -330,7 +330,7 @@ def test_there_is_an_end_to_how_many_can_follow(
     monkeypatch.setattr(relay, "FOLLOWERS_MAX", 1)
     with reading(shop) as reader:
         assert reader.block()
-        until(lambda: len(shop.server._api.door.relay._followers) == 1)
+        until(lambda: len(shop.server._api.state.relay._followers) == 1)
         assert shop.client.get(STREAM).status_code == 429
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import Client
 from penstock.errors import Unavailable
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
@@ -59,7 +59,7 @@ def test_every_route_answers_with_its_keys(shop: Running) -> None:
 
 
 def test_only_administrators_of_everything_see_them(shop: Running) -> None:
-    for key in (shop.key("w", Role.WRITER), shop.key("a", Role.ADMIN, "shop")):
+    for key in (shop.key("w", KeyRole.WRITER), shop.key("a", KeyRole.ADMIN, "shop")):
         assert shop.client.get(f"{API}/subscribers", headers=key).status_code == 403
         answer = shop.client.put(f"{API}/subscribers/x", json=BODY, headers=key)
         assert answer.status_code == 403

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import Client
+from penstock.schema.admin import KeyRole
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.running import ServerProcess
@@ -97,7 +97,7 @@ def test_a_deposit_can_be_followed_by_its_lines(server: ServerProcess, tmp_path:
 
 
 def test_a_request_that_fails_says_which_and_whose(server: ServerProcess) -> None:
-    key = server.key(Role.READER)
+    key = server.key(KeyRole.READER)
     with server.client() as client:
         route = "/api/v1/namespaces/shop/datasets/nothing/lots/1"
         assert client.get(route, headers={"authorization": f"Bearer {key}"}).status_code == 404

@@ -11,7 +11,7 @@ from marquez_client import client as marquez
 from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.running import ServerProcess
 
 pytestmark = [
@@ -198,13 +198,13 @@ def test_the_client_shows_its_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MARQUEZ_URL", guarded_server.url)
-    monkeypatch.setenv("MARQUEZ_API_KEY", guarded_server.key(Role.READER))
+    monkeypatch.setenv("MARQUEZ_API_KEY", guarded_server.key(KeyRole.READER))
     with pytest.raises(APIError) as refusal:
         Clients.new_client().create_namespace(next(name), "ann")
     assert refusal.value.__cause__.response.status_code == 403
 
     namespace = next(name)
-    writer = MarquezClient(guarded_server.url, api_key=guarded_server.key(Role.WRITER))
+    writer = MarquezClient(guarded_server.url, api_key=guarded_server.key(KeyRole.WRITER))
     assert writer.create_namespace(namespace, "ann")["name"] == namespace
     with pytest.raises(APIError) as refusal:
         MarquezClient(guarded_server.url, api_key="pk_wrong").get_namespace(namespace)

@@ -50,7 +50,7 @@ from openlineage.client.transport.http import (
     HttpTransport,
 )
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.acceptance.calls import SPEC, Calls
 from tests.running import ServerProcess
 
@@ -278,7 +278,7 @@ def test_a_run_over_plain_http(server: ServerProcess, calls: Calls) -> None:
 
 
 def test_a_run_packed_and_with_a_key(guarded_server: ServerProcess, guarded_calls: Calls) -> None:
-    key = ApiKeyTokenProvider({"apiKey": guarded_server.key(Role.WRITER)})
+    key = ApiKeyTokenProvider({"apiKey": guarded_server.key(KeyRole.WRITER)})
     config = HttpConfig(guarded_server.url, auth=key, compression=HttpCompression.GZIP)
     emit_run(OpenLineageClient(transport=HttpTransport(config)), guarded_calls)
 
@@ -291,7 +291,7 @@ def test_a_run_over_the_asynchronous_transport(server: ServerProcess, calls: Cal
 def test_a_run_with_a_client_made_from_a_configuration(
     guarded_server: ServerProcess, guarded_calls: Calls
 ) -> None:
-    auth = {"type": "api_key", "apiKey": guarded_server.key(Role.WRITER)}
+    auth = {"type": "api_key", "apiKey": guarded_server.key(KeyRole.WRITER)}
     http = {"type": "http", "url": guarded_server.url, "compression": "gzip", "auth": auth}
     both = {"type": "composite", "transports": {"first": http}, "continue_on_failure": False}
     emit_run(OpenLineageClient(config={"transport": both}), guarded_calls)
@@ -306,7 +306,7 @@ def test_a_run_with_a_client_made_from_the_environment(
         monkeypatch.setenv(variable, "")  # so that what the client sets is taken back afterwards
         monkeypatch.delenv(variable)
     monkeypatch.setenv("OPENLINEAGE_URL", guarded_server.url)
-    monkeypatch.setenv("OPENLINEAGE_API_KEY", guarded_server.key(Role.WRITER))
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", guarded_server.key(KeyRole.WRITER))
     monkeypatch.setenv("OPENLINEAGE_ENDPOINT", "api/v1/lineage")
     emit_run(OpenLineageClient(), guarded_calls)
 
@@ -365,7 +365,7 @@ def test_the_older_classes_of_the_package(
 
     run_id = str(uuid.uuid4())
     columns = [facet.SchemaField("id", "INT")]
-    options = OpenLineageClientOptions(api_key=guarded_server.key(Role.WRITER))
+    options = OpenLineageClientOptions(api_key=guarded_server.key(KeyRole.WRITER))
     client = OpenLineageClient(guarded_server.url, options=options)
     client.emit(
         older.RunEvent(
@@ -405,7 +405,7 @@ def test_a_client_without_rights_is_told_so(
     guarded_server: ServerProcess, guarded_calls: Calls
 ) -> None:
     run = str(uuid.uuid4())
-    for key, status in ((guarded_server.key(Role.READER), 403), ("pk_wrong", 401)):
+    for key, status in ((guarded_server.key(KeyRole.READER), 403), ("pk_wrong", 401)):
         config = HttpConfig(guarded_server.url, auth=ApiKeyTokenProvider({"apiKey": key}))
         with pytest.raises(requests.HTTPError) as refusal:
             OpenLineageClient(transport=HttpTransport(config)).emit(

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.access.keys import Role
 from penstock.client import ApiError, Client
 from penstock.config import Settings, load
 from penstock.errors import Invalid
 from penstock.lots.rows import SubscriberRow
+from penstock.schema.admin import KeyRole
 from penstock.subscribers.commands import load_subscribers
 from penstock.subscribers.own_backend import NAME, follow_settings
 from tests.doors.serving import API, Running, running
@@ -58,7 +58,7 @@ def test_another_penstock_has_the_same_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(f"sqlite:///{tmp_path / 'other.db'}") as other:
-        token = other.key("penstock", Role.WRITER)["authorization"].removeprefix("Bearer ")
+        token = other.key("penstock", KeyRole.WRITER)["authorization"].removeprefix("Bearer ")
         monkeypatch.setenv("OPENLINEAGE_URL", other.server.url)
         monkeypatch.setenv("OPENLINEAGE_API_KEY", token)
         process = ServerProcess.start(f"sqlite:///{tmp_path / 'penstock.db'}")

@@ -18,9 +18,9 @@ import pytest
 
 from penstock.cli.lots.run import location_variables
 from penstock.client import Client
-from penstock.client.documents.catalog import EntityId
-from penstock.client.documents.lots import Work
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import Work
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.waiting import until
 from tests.running import ServerProcess
@@ -188,7 +188,7 @@ def test_a_run_wires_a_new_job(shop: Shop) -> None:
     command = ["run", "fresh", *named, "--owner", "me", "--lease", "30", "--", "true"]
     assert shop.penstock(*command).code == 0
     wiring = shop.client.wiring(shop.namespace, "fresh")
-    assert wiring.outputs == (EntityId(shop.namespace, "copy"),)
+    assert wiring.outputs == [EntityId(shop.namespace, "copy")]
     assert shop.client.job_lot(shop.namespace, "fresh", "1").owner == "me"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.keys import Role
+from penstock.schema.admin import KeyRole
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, path, post, run_event, running
 
@@ -71,7 +71,7 @@ def test_pages_continue_where_the_last_one_ended(food: Running) -> None:
 
 
 def test_a_key_of_a_namespace_sees_its_own_runs(food: Running) -> None:
-    shop = food.key("shop", Role.READER, namespace="shop")
+    shop = food.key("shop", KeyRole.READER, namespace="shop")
 
     assert listed(food, headers=shop) == ["41", "40"]
     elsewhere = food.client.get(path("runs"), params={"namespace": "food"}, headers=shop)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.arcs.arrivals.arrival import Arrival, OnMissing, TimeFrom
+from penstock.arcs.arrivals.arrival import Arrival
 from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.outputs.leftovers import tidy
@@ -23,12 +23,13 @@ from penstock.arcs.queries import all_arcs, manifest_rows, output_refs, read_ite
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.workload.task import Context
 from penstock.catalog.entities.runs import lot_of
-from penstock.catalog.rows import Role
 from penstock.clock import SECOND, Micros, format_time, to_datetime
-from penstock.lots.ids import Interval, IntervalLot, parse_interval
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
 from penstock.plane import Plane
+from penstock.schema.arrivals import OnMissing, TimeFrom
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import Interval, IntervalLot, parse_interval
 from penstock.states import ArcState, ManifestState, RunState, WorkState
 from tests.simulation.lock_tables import LockTables
 
@@ -214,7 +215,7 @@ def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed
     made = {
         (names[row.dataset_id], row.lot): row.version_id or ""
         for row in tables.status
-        if row.role == Role.OUTPUT
+        if row.role == DatasetRole.OUTPUT
     }
     read = tables.pins()
     with plane.catalog.read() as tx:
@@ -275,7 +276,7 @@ def clean_up(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> tuple[int,
 
 def _listed(plane: Plane, tables: LockTables) -> set[str]:
     """The keys of data that the manifests of published versions list."""
-    versions = [row.version_id or "" for row in tables.status if row.role == Role.OUTPUT]
+    versions = [row.version_id or "" for row in tables.status if row.role == DatasetRole.OUTPUT]
     with plane.catalog.read() as tx:
         rows = manifest_rows(tx, versions)
     items = (item for row in rows.values() for item in read_items(plane.objects, row))

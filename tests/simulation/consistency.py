@@ -11,9 +11,10 @@ from penstock.catalog import rows
 from penstock.catalog.events.parse import DATASET, JOB, Event, Limits, Mention, read_event
 from penstock.catalog.events.schema import shown_fields
 from penstock.catalog.queries.search import search_body
-from penstock.catalog.rows import Origin, Role
+from penstock.catalog.rows import Origin
 from penstock.clock import HOUR
 from penstock.db import Transaction
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 from tests.simulation.tables import EventCount, Tally
 
@@ -98,7 +99,7 @@ def _run_event(tables: Tables, event: Event) -> Iterator[str]:
         yield f"run {run.id} is {run.state} although it reported {event.event_type}"
     if event.event_type in ("START", "RUNNING") and run.state == RunState.NEW:
         yield f"run {run.id} is NEW although it reported {event.event_type}"
-    for role, mentions in ((Role.INPUT, event.inputs), (Role.OUTPUT, event.outputs)):
+    for role, mentions in ((DatasetRole.INPUT, event.inputs), (DatasetRole.OUTPUT, event.outputs)):
         for mention in mentions:
             dataset = tables.dataset_id(mention)
             if (run.id, role, dataset) not in tables.io:
@@ -128,7 +129,7 @@ def _io(tables: Tables) -> Iterator[str]:
             yield f"{row} points nowhere"
         elif version is None or version.dataset_id != row.dataset_id:
             yield f"{row} has no version of its dataset"
-        elif (row.role == Role.OUTPUT) != (version.run_id == row.run_id):
+        elif (row.role == DatasetRole.OUTPUT) != (version.run_id == row.run_id):
             yield f"{row} reads its own version, or writes another's"
 
 
@@ -191,8 +192,8 @@ def _edges(tables: Tables) -> Iterator[str]:
     for job in tables.jobs.values():
         version = tables.job_versions.get(job.current_version_id or "")
         for role, text in (
-            (Role.INPUT, version.inputs if version else "[]"),
-            (Role.OUTPUT, version.outputs if version else "[]"),
+            (DatasetRole.INPUT, version.inputs if version else "[]"),
+            (DatasetRole.OUTPUT, version.outputs if version else "[]"),
         ):
             for name in _decode_names(text):
                 wanted.add((job.id, role, ids.dataset_id(name["namespace"], name["name"])))

@@ -12,9 +12,10 @@ from penstock.catalog.rows import RunRow
 from penstock.db import open_database
 from penstock.ingest.archive.register import LocalIdRow, MintedRow, StoredRow, WriterRow
 from penstock.ingest.context import OCFL
-from penstock.ingest.models import Finding, IngestJob
+from penstock.ingest.models import IngestJob
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.transitions import STAGES
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState, RunState
 from tests.checked import assert_all_holds
 from tests.simulation.consistency import problems

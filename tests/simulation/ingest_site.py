@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.config import Settings
-from penstock.ingest.collections import Collection, PutCollection
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.intake.checkm import ManifestKind, Row, write
 from penstock.ingest.intake.depositing import Deposit
-from penstock.ingest.models import Batch, PayloadType
+from penstock.ingest.models import Batch
 from penstock.plane import Plane
+from penstock.schema.ingest import Collection, PayloadType
 from penstock.states import BatchState, IngestState
 from tests.web import Web, content, status
 

@@ -26,8 +26,8 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.admin import AcceptLot
-from penstock.locks.rows import Stale
 from penstock.lots.manifests import Check
+from penstock.schema.locks import Stale
 from tests.simulation.lock_model import LOTS, QUALITY
 
 NS, ANN = "ns", ("ann", "because")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.catalog import rows
-from penstock.catalog.rows import Origin, Role
+from penstock.catalog.rows import Origin
 from penstock.db import Transaction
 from penstock.locks.rows import (
     EXTERNAL_JOB,
@@ -16,6 +16,7 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RUN, RunState
 from tests.simulation.lock_model import OUTSIDE, QUALITY, UNKNOWN, Model, Row, Work
 
@@ -60,7 +61,9 @@ class LockTables:
 
     def pins(self) -> dict[tuple[str, str], str]:
         """Which version each run reads of each dataset."""
-        return {(r.run_id, r.dataset_id): r.version_id for r in self.io if r.role == Role.INPUT}
+        return {
+            (r.run_id, r.dataset_id): r.version_id for r in self.io if r.role == DatasetRole.INPUT
+        }
 
 
 def broken_promises(tables: LockTables) -> Iterator[str]:
@@ -80,13 +83,13 @@ def broken_promises(tables: LockTables) -> Iterator[str]:
     for status in tables.status:
         is_there = (status.dataset_id, status.lot) in known
         waits = bool(status.held_from) or (status.status == "HOLD" and status.run_id is None)
-        if status.role == Role.OUTPUT and is_there != waits:
+        if status.role == DatasetRole.OUTPUT and is_there != waits:
             yield f"{status} is held for {'something' if is_there else 'nothing'}"
 
 
 def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator[str]:
     """Of a job on a lot, and of a lot of a dataset; rows in RUNNING are those of live claims."""
-    outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == Role.OUTPUT)
+    outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == DatasetRole.OUTPUT)
     yield from (f"two rows for the output {key}" for key, many in outputs.items() if many > 1)
     found = {
         (row.role, row.dataset_id, row.lot, row.job_id, row.run_id)
@@ -167,7 +170,7 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
     made, used = {}, {}
     for row in tables.status:
         shown = Row(row.status, names[row.job_id], row.version_id, row.held_from)
-        if row.role == Role.OUTPUT:
+        if row.role == DatasetRole.OUTPUT:
             key = names[row.dataset_id], row.lot
             made[key] = shown
             known = model.made.get(key)

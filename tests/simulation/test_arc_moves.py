@@ -23,7 +23,7 @@ from penstock.locks.commands import (
     ResubmitLots,
     Sweep,
 )
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from penstock.states import ARC, ArcState, ManifestState
 from tests.contract.lot_site import Site, note, open_site
 from tests.databases import sqlite_database

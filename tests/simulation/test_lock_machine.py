@@ -34,7 +34,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.claims import ClaimsTurnover
-from penstock.locks.rows import Stale
+from penstock.schema.locks import Stale
 from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer

@@ -13,7 +13,7 @@ import pytest
 from penstock.catalog.changes import changes
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.entities.runs import lot_of
-from penstock.catalog.rows import Origin, Role
+from penstock.catalog.rows import Origin
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
@@ -21,6 +21,7 @@ from penstock.db import Transaction, open_database
 from penstock.errors import Unavailable
 from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState, WorkState
 from penstock.store.unit_of_work import write_changes
 from penstock.store.write_queue import WriteQueue
@@ -119,7 +120,7 @@ def check_the_journals(tables: LockTables, workforce: Workforce) -> None:
     tried: dict[str, str] = {}
     answered: dict[str, str] = {}
     unanswered = set()
-    outputs = {(r.run_id, r.version_id) for r in tables.io if r.role == Role.OUTPUT}
+    outputs = {(r.run_id, r.version_id) for r in tables.io if r.role == DatasetRole.OUTPUT}
     for owner, note in workforce.notes():
         if note.what in ("complete", "fail", "release"):
             tried[note.claim] = owner
@@ -149,7 +150,9 @@ def check_the_journals(tables: LockTables, workforce: Workforce) -> None:
 
 def check_what_was_read(tables: LockTables) -> None:
     """What b read of a lot is what a, or somebody outside, published of that lot."""
-    registered = {row.version_id: row.lot for row in tables.status if row.role == Role.OUTPUT}
+    registered = {
+        row.version_id: row.lot for row in tables.status if row.role == DatasetRole.OUTPUT
+    }
     for (run_id, _), version_id in tables.pins().items():
         version = tables.versions[version_id]
         maker = tables.runs.get(version.run_id or "")

@@ -26,10 +26,10 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from penstock.locks.rows import Stale
 from penstock.provenance.checks import catalog, locks, operations
 from penstock.provenance.checks.run import check
 from penstock.replay.target import Target
+from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
 from tests.checked import opened

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.access import audit
-from penstock.access.keys import CACHE_SECONDS, LOCAL, Keys, Role
+from penstock.access.keys import CACHE_SECONDS, LOCAL, Keys
 from penstock.clock import Micros
 from penstock.db import Database, open_database
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
+from penstock.schema.admin import KeyRole
 
 AT: Micros = 1_800_000_000_000_000
 
@@ -37,14 +38,14 @@ def keys(database: Database) -> Keys:
 
 
 def test_a_new_keys_token_opens_the_door(keys: Keys) -> None:
-    made = keys.create("etl", Role.WRITER, namespace="food", who="local")
+    made = keys.create("etl", KeyRole.WRITER, namespace="food", who="local")
     key = keys.authenticate(made.token)
     assert (key.id, key.name, key.role, key.namespace) == (made.key.id, "etl", "writer", "food")
     assert made.token.startswith("pk_")
 
 
 def test_only_the_digest_of_a_token_is_stored(database: Database, keys: Keys) -> None:
-    token = keys.create("etl", Role.WRITER, who="local").token
+    token = keys.create("etl", KeyRole.WRITER, who="local").token
     with database.read() as tx:
         stored = repr(tx.fetch("keys_all")) + repr(audit.entries(tx, 9))
     assert token not in stored
@@ -52,14 +53,14 @@ def test_only_the_digest_of_a_token_is_stored(database: Database, keys: Keys) ->
 
 
 def test_an_unknown_token_is_refused(keys: Keys) -> None:
-    keys.create("etl", Role.WRITER, who="local")
+    keys.create("etl", KeyRole.WRITER, who="local")
     for token in ("", "pk_", "pk_nonsense", "\udcff"):
         with pytest.raises(Unauthorized):
             keys.authenticate(token)
 
 
 def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(keys: Keys) -> None:
-    token = keys.create("etl", Role.WRITER, who="local").token
+    token = keys.create("etl", KeyRole.WRITER, who="local").token
     keys.authenticate(token)
     revoked = keys.revoke("etl", who="boss")
     assert revoked.revoked_at == AT
@@ -71,7 +72,7 @@ def test_a_revocation_elsewhere_takes_effect_within_seconds(database: Database) 
     watch = Stopwatch()
     here = Keys(database, clock=lambda: AT, seconds=watch)
     elsewhere = Keys(database, clock=lambda: AT)
-    token = here.create("etl", Role.WRITER, who="local").token
+    token = here.create("etl", KeyRole.WRITER, who="local").token
     here.authenticate(token)
     elsewhere.revoke("etl", who="boss")
     assert here.remembered(token) is not None
@@ -82,11 +83,11 @@ def test_a_revocation_elsewhere_takes_effect_within_seconds(database: Database) 
 
 
 def test_a_name_is_taken_until_its_key_is_revoked(keys: Keys) -> None:
-    first = keys.create("etl", Role.READER, who="local")
+    first = keys.create("etl", KeyRole.READER, who="local")
     with pytest.raises(Conflict, match="already"):
-        keys.create("etl", Role.ADMIN, who="local")
+        keys.create("etl", KeyRole.ADMIN, who="local")
     keys.revoke("etl", who="local")
-    second = keys.create("etl", Role.ADMIN, who="local")
+    second = keys.create("etl", KeyRole.ADMIN, who="local")
     assert [key.id for key in keys.listed()] == [second.key.id]
     assert {key.id for key in keys.listed(revoked=True)} == {first.key.id, second.key.id}
 
@@ -94,7 +95,7 @@ def test_a_name_is_taken_until_its_key_is_revoked(keys: Keys) -> None:
 @pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a\nb", "a\x00b", "local"])
 def test_names_that_cannot_be_told_apart_are_refused(keys: Keys, name: str) -> None:
     with pytest.raises(Invalid):
-        keys.create(name, Role.READER, who="local")
+        keys.create(name, KeyRole.READER, who="local")
     assert not keys.were_made()
 
 
@@ -104,7 +105,7 @@ def test_revoking_what_is_not_there_says_so(keys: Keys) -> None:
 
 
 def test_making_and_revoking_keys_is_in_the_audit_log(database: Database, keys: Keys) -> None:
-    keys.create("etl", Role.WRITER, namespace="food", who="boss")
+    keys.create("etl", KeyRole.WRITER, namespace="food", who="boss")
     keys.revoke("etl", who="chief")
     with database.read() as tx:
         newest, oldest = audit.entries(tx, limit=10)
@@ -115,22 +116,22 @@ def test_making_and_revoking_keys_is_in_the_audit_log(database: Database, keys: 
 
 
 def test_an_action_that_fails_leaves_no_audit_entry(database: Database, keys: Keys) -> None:
-    keys.create("etl", Role.WRITER, who="boss")
+    keys.create("etl", KeyRole.WRITER, who="boss")
     with pytest.raises(Conflict):
-        keys.create("etl", Role.WRITER, who="boss")
+        keys.create("etl", KeyRole.WRITER, who="boss")
     with database.read() as tx:
         assert len(audit.entries(tx, limit=10)) == 1
 
 
 def test_each_role_covers_those_before_it() -> None:
-    covered = [[role.covers(needed) for needed in Role] for role in Role]
+    covered = [[role.covers(needed) for needed in KeyRole] for role in KeyRole]
     assert covered == [[True, False, False], [True, True, False], [True, True, True]]
     with pytest.raises(Forbidden, match="reader"):
-        LOCAL.__class__("", "r", Role.READER, None).require_role(Role.WRITER)
+        LOCAL.__class__("", "r", KeyRole.READER, None).require_role(KeyRole.WRITER)
 
 
 def test_a_key_for_one_namespace_touches_no_other(keys: Keys) -> None:
-    key = keys.authenticate(keys.create("t", Role.ADMIN, namespace="food", who="local").token)
+    key = keys.authenticate(keys.create("t", KeyRole.ADMIN, namespace="food", who="local").token)
     key.require_namespace("food")
     with pytest.raises(Forbidden, match="food"):
         key.require_namespace("drink")

@@ -12,11 +12,8 @@ from penstock.arcs.arrivals.arrival import (
     Arrival,
     ArrivedRow,
     Candidate,
-    Late,
-    OnMissing,
     Placed,
     Sighting,
-    TimeFrom,
     checked,
     closing_until,
     decide,
@@ -30,7 +27,8 @@ from penstock.arcs.arrivals.arrival import (
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.clock import HOUR, SECOND, format_time, parse_time
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval
+from penstock.schema.arrivals import Late, OnMissing, TimeFrom
+from penstock.schema.lot_ids import Interval
 
 NOON = parse_time("2026-11-15T12:00:00Z")
 MINUTE = 60 * SECOND

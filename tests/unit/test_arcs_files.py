@@ -7,12 +7,13 @@ import msgspec
 import pytest
 
 import penstock
-from penstock.arcs.arrivals.arrival import Late, TimeFrom
 from penstock.arcs.files import MARK, declared_in, read_declarations
-from penstock.arcs.spec import Arc, Input, OnEmpty, Output, Parts, Retry, Workload
+from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.client import worker
 from penstock.config import load
 from penstock.errors import Conflict, Invalid, Malformed, PenstockError
+from penstock.schema.arcs import OnEmpty
+from penstock.schema.arrivals import Late, TimeFrom
 
 TOML = """
 namespace = "shop"

@@ -42,8 +42,8 @@ from penstock.catalog.lineage.nodes import dataset_node
 from penstock.clock import parse_time
 from penstock.db import open_database
 from penstock.locks.commands import ClaimLots
-from penstock.locks.gaps.counts import GapKind
 from penstock.locks.rows import WorkRow
+from penstock.schema.gaps import GapKind
 from penstock.states import WorkState
 from tests.servers import PostgresServer
 

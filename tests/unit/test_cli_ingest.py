@@ -23,8 +23,9 @@ from penstock.cli.ingest.watch import (
     show_bytes,
 )
 from penstock.cli.ingest.work import read_stages
-from penstock.client.documents.ingest import Batch, StateTally
 from penstock.errors import Conflict, Invalid, Malformed
+from penstock.schema.ingest import PayloadType, ShownBatch, StateTally, SubmissionMode
+from penstock.states import BatchState
 
 
 def packed(path: Path) -> bytes:
@@ -158,6 +159,13 @@ def test_bytes_are_in_the_unit_that_fits(size: float, text: str) -> None:
     assert show_bytes(size) == text
 
 
+def shown_batch(status: BatchState, jobs: int, tally: dict[str, StateTally]) -> ShownBatch:
+    kind, mode = PayloadType.FILE, SubmissionMode.ADD
+    return ShownBatch(
+        "b", "maps", status, "", "", "", "", kind, mode, None, jobs, tally, "", "", None
+    )
+
+
 @pytest.mark.parametrize(
     ("status", "states", "over"),
     [
@@ -177,14 +185,14 @@ def test_a_batch_is_followed_while_it_moves(
     status: str, states: dict[str, int], over: bool
 ) -> None:
     tally = {state: StateTally(jobs, 0) for state, jobs in states.items()}
-    batch = Batch("b", "maps", status, "", "", "", "", "", "", None, 1, tally, "", "", None)
+    batch = shown_batch(BatchState(status), 1, tally)
     assert is_over(batch, look_at(batch, 0)) is over
 
 
 def test_jobs_that_were_deleted_are_told() -> None:
     def line(jobs: int, **states: int) -> str:
         tally = {state: StateTally(each, 0) for state, each in states.items()}
-        batch = Batch("b", "maps", "", "", "", "", "", "", "", None, jobs, tally, "", "", None)
+        batch = shown_batch(BatchState.PENDING, jobs, tally)
         return jobs_line(batch)
 
     assert line(0) == "none"

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import errors
 from penstock.client import ApiError, AsyncClient, ClaimLost, Client, Unreachable
-from penstock.client.request import settings
+from penstock.client.transport import connection_settings
 from penstock.errors import Invalid, PenstockError
 from tests.web import Web, status
 
@@ -61,8 +61,8 @@ def test_a_key_that_cannot_be_sent_is_refused_at_once_and_not_shown(
 
 @pytest.mark.parametrize("key", ["pk_1\n", " pk_1\r\n", "pk_1"])
 def test_what_is_around_a_key_in_its_file_is_not_sent(key: str) -> None:
-    assert settings(URL, key, 1)["headers"] == {"authorization": "Bearer pk_1"}
-    assert settings(URL, "\n", 1)["headers"] == {}
+    assert connection_settings(URL, key, 1)["headers"] == {"authorization": "Bearer pk_1"}
+    assert connection_settings(URL, "\n", 1)["headers"] == {}
 
 
 def test_a_client_that_is_closed_says_so() -> None:

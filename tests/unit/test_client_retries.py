@@ -7,8 +7,7 @@ import pytest
 
 from penstock.client import ApiError, Unreachable
 from penstock.client.errors import Failure
-from penstock.client.operation import patiently
-from penstock.client.request import Empty, Flow, Pause, Request, get, post
+from penstock.client.request import Empty, Flow, Pause, Request, get, patiently, post
 from tests.doors.client_samples import samples
 
 LATER = time.monotonic() + 3600

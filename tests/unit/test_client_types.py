@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import penstock
 from penstock.client import AsyncClaim, AsyncClaims, Claim, Claims
-from penstock.client.documents.catalog import Dataset, EventInterval, VersionId
-from penstock.client.stream import LotEvent
+from penstock.schema.catalog import Dataset, EventInterval, VersionId
+from penstock.schema.subscribers import LotEvent
 
 if TYPE_CHECKING:
     from typing import assert_type

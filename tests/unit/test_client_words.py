@@ -4,9 +4,9 @@ import pytest
 
 import penstock
 from penstock.client import ClaimLost, Client, request
-from penstock.client.documents.catalog import EntityId
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId
 
 
 @pytest.mark.parametrize(

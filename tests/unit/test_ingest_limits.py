@@ -4,9 +4,10 @@ import pytest
 
 from penstock.errors import Invalid
 from penstock.ingest.archive.arks import LOCAL_ID_BYTES_MAX, read_local_ids
-from penstock.ingest.collections import OWNER_BYTES_MAX, Collection, checked
+from penstock.ingest.collections import OWNER_BYTES_MAX, checked
 from penstock.ingest.intake.checkm import HEADER, PROFILES, parse
 from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX
+from penstock.schema.ingest import Collection
 
 HEAD = f"{HEADER}\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"
 TITLE = "x" * TEXT_CHARS_MAX

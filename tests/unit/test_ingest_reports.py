@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from penstock.clock import SECOND, parse_time
-from penstock.ingest.models import Batch, PayloadType, Submission
+from penstock.ingest.models import Batch, Submission
 from penstock.ingest.notifications.mail import Letter, compose
 from penstock.ingest.notifications.reports import (
     JobLine,
@@ -19,6 +19,7 @@ from penstock.ingest.notifications.reports import (
     make_report,
     report_letter,
 )
+from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState
 
 NOW = parse_time("2026-11-15T10:00:00Z")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid
-from penstock.ingest.models import Configuration, Hold, HoldKind, PayloadType, Place, Submission
+from penstock.ingest.models import Configuration, Hold, HoldKind, Place, Submission
 from penstock.ingest.queue.zookeeper.layout import (
     JOB_NODES,
     REPORT_BYTES_MAX,
@@ -27,6 +27,7 @@ from penstock.ingest.queue.zookeeper.layout import (
     read_report,
     report_data,
 )
+from penstock.schema.ingest import PayloadType
 from penstock.states import IngestState
 from penstock.zookeeper import Create
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.clock import DAY, HOUR, Micros, from_datetime, parse_time
 from penstock.errors import Invalid
-from penstock.lots.ids import (
+from penstock.schema.lot_ids import (
     LOT_CHARS_MAX,
     Interval,
     IntervalLot,

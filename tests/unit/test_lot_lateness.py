@@ -1,8 +1,9 @@
 """When the lots of a dataset are late, and how many of them."""
 
 from penstock.clock import HOUR, Micros, parse_time
-from penstock.locks.queries.overview import LateDataset, find_late_datasets
-from penstock.lots.ids import Interval
+from penstock.locks.queries.overview import find_late_datasets
+from penstock.schema.admin import LateDataset
+from penstock.schema.lot_ids import Interval
 
 NOON: Micros = parse_time("2026-11-15T12:00:00Z")
 

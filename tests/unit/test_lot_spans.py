@@ -6,7 +6,7 @@ import pytest
 
 from penstock.clock import DAY, HOUR, parse_time
 from penstock.locks.gaps.spans import Span
-from penstock.lots.ids import Interval
+from penstock.schema.lot_ids import Interval
 
 FIRST = parse_time("2023-11-30T22:00:00Z")
 

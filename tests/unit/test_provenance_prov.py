@@ -12,9 +12,9 @@ from prov.constants import (
 )
 from prov.model import ProvActivity, ProvAgent, ProvDocument, ProvEntity
 
-from penstock.catalog.shapes import EntityId
 from penstock.provenance.prov import to_prov
-from penstock.provenance.shapes import (
+from penstock.schema.catalog import EntityId
+from penstock.schema.provenance import (
     Arrived,
     Contents,
     Deposit,

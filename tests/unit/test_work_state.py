@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from penstock.locks.lock_rules import Status
 from penstock.locks.work import classify
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 STATUSES = (None, *Status)

@@ -6,7 +6,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from enum import StrEnum
 
 from msgspec import Struct, structs
 
@@ -16,6 +15,7 @@ from penstock.clock import Clock, Micros
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
+from penstock.schema.admin import KeyRole
 
 TOKEN_PREFIX = "pk_"
 TOKEN_BYTES = 32
@@ -26,35 +26,20 @@ ABSENCE_SECONDS = 1.0
 CACHE_SIZE_MAX = 10_000
 
 
-class Role(StrEnum):
-    """The role of a key; each role includes those before it."""
-
-    READER = "reader"
-    WRITER = "writer"
-    ADMIN = "admin"
-
-    def covers(self, needed: "Role") -> bool:
-        """Return whether this role includes another."""
-        return _RANK[self] >= _RANK[needed]
-
-
-_RANK = {role: rank for rank, role in enumerate(Role)}
-
-
 class Key(Struct, frozen=True):
     """A key: its name, its role and, for some, its only namespace."""
 
     id: str
     name: str
-    role: Role
+    role: KeyRole
     namespace: str | None
     requests_per_second: int | None = None  # None: the server's default; 0: unlimited
     bytes_per_second: int | None = None
 
-    def require_role(self, needed: Role) -> None:
+    def require_role(self, needed: KeyRole) -> None:
         """Raise Forbidden if the call needs a higher role."""
         if not self.role.covers(needed):
-            role = f"an {needed}" if needed == Role.ADMIN else f"a {needed}"
+            role = f"an {needed}" if needed == KeyRole.ADMIN else f"a {needed}"
             raise Forbidden(
                 f"key {self.name!r} is a {self.role}; this call needs {role}: use another key"
             )
@@ -84,7 +69,7 @@ class Key(Struct, frozen=True):
             )
 
 
-LOCAL = Key(id="", name=audit.LOCAL, role=Role.ADMIN, namespace=None)
+LOCAL = Key(id="", name=audit.LOCAL, role=KeyRole.ADMIN, namespace=None)
 
 
 class Rate(Struct, frozen=True):
@@ -119,7 +104,7 @@ class ListedKey(Struct, frozen=True):
 
     id: str
     name: str
-    role: Role
+    role: KeyRole
     namespace: str | None
     created_at: Micros
     revoked_at: Micros | None
@@ -160,7 +145,7 @@ class Keys:
     def create(
         self,
         name: str,
-        role: Role,
+        role: KeyRole,
         *,
         namespace: str | None = None,
         rate: Rate = DEFAULT_RATE,
@@ -278,7 +263,7 @@ class Keys:
             row = tx.fetch_one("key_by_digest", digest=digest)
         if row is None or not hmac.compare_digest(row[4], digest):
             raise Unauthorized("the key is unknown or was revoked; ask an administrator for one")
-        key = Key(row[0], row[1], Role(row[2]), row[3], row[5], row[6])
+        key = Key(row[0], row[1], KeyRole(row[2]), row[3], row[5], row[6])
         with self._lock:
             if len(self._seen) >= CACHE_SIZE_MAX:
                 self._seen.clear()
@@ -304,7 +289,7 @@ def _live_key(tx: Transaction, name: str) -> ListedKey | None:
 
 
 def _listed(rows: list[Row]) -> list[ListedKey]:
-    return [ListedKey(id, name, Role(role), *rest) for id, name, role, *rest in rows]
+    return [ListedKey(id, name, KeyRole(role), *rest) for id, name, role, *rest in rows]
 
 
 def _check_name(name: str) -> None:

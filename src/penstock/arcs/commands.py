@@ -15,7 +15,6 @@ from penstock.arcs.rows import (
     NamedChecks,
     NamedNotes,
     PartRow,
-    PartState,
     UnsettledRow,
 )
 from penstock.arcs.spec import Arc, checked, to_text, without_values
@@ -33,9 +32,10 @@ from penstock.locks.commands.claims import ClaimedLot, ClaimLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.rows import WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import Interval, clock_interval
 from penstock.lots.rows import LotDatasetRow
 from penstock.lots.tables import LotTables
+from penstock.schema.arcs import PartState
+from penstock.schema.lot_ids import Interval, clock_interval
 from penstock.states import ManifestState, WorkState
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)

@@ -6,17 +6,27 @@ from collections.abc import Sequence
 import msgspec
 
 from penstock.arcs.queries import arc_states, attempts_of, find_arc, parts_of
-from penstock.arcs.rows import ArcRow, PartRow, PartState
-from penstock.catalog.shapes import EntityId, Shape, time_or_none
+from penstock.arcs.rows import ArcRow, PartRow
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.explain.text import ask_why
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.lots.ids import check_lot
 from penstock.lots.rows import ManifestRow
+from penstock.schema.arcs import (
+    ArcCounts,
+    ArcLot,
+    ArcLotDetail,
+    ArcPart,
+    FailedAttempt,
+    ManifestLine,
+    PartState,
+)
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import Status
+from penstock.schema.shape import time_or_none
 from penstock.states import ArcState, ManifestState, WorkState
 
 COUNTED_MAX = 1000  # lots of each kind
@@ -28,84 +38,6 @@ _PAGES = {
     ArcState.PARTIAL: "partial_arc_lots_after",
     ArcState.MISSING: "missing_arc_lots_after",
 }
-
-
-class ArcCounts(Shape, frozen=True):
-    """How many lots stand where: by the arc's states, then by what is to be done with them.
-
-    They are counted up to a thousand of each kind, complete ones among the first ten thousand:
-    `at_least` names those of which there may be more.
-    """
-
-    running: int
-    complete: int
-    partial: int
-    missing: int
-    ready: int
-    waiting: int
-    later: int
-    held: int
-    at_least: Sequence[str]
-
-
-class ArcLot(Shape, frozen=True):
-    """Where an arc stands with a lot; `state` is null if nothing was tried."""
-
-    lot: str
-    state: ArcState | None
-    work: WorkState
-    attempts: int
-    attempts_max: int
-    error: str | None
-    since: str
-    not_before: str | None
-    run: str | None
-    owner: str | None
-
-
-class ArcPart(Shape, frozen=True):
-    """One part of a lot; the run is its own, the attempt is the claim that ran it."""
-
-    part: str
-    state: PartState
-    run: str | None
-    attempt: str | None
-    error: str | None
-    uris: int
-    bytes: int
-
-
-class FailedAttempt(Shape, frozen=True):
-    """An attempt that failed: the manifests of what it left, which may have been removed."""
-
-    run: str
-    state: ManifestState
-    keys: Sequence[str]
-    at: str
-
-
-class ManifestLine(Shape, frozen=True):
-    """The manifest of one version of a lot; the first one of a dataset is the last published."""
-
-    namespace: str
-    dataset: str
-    version: str
-    state: ManifestState
-    key: str
-    uris: int
-    bytes: int
-    digest: str
-    attempt: str
-    at: str
-    is_current: bool
-
-
-class ArcLotDetail(ArcLot, frozen=True):
-    """All there is about a lot of an arc."""
-
-    parts: Sequence[ArcPart]
-    failed_attempts: Sequence[FailedAttempt]
-    manifests: Sequence[ManifestLine]
 
 
 def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:

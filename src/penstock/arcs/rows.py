@@ -1,7 +1,6 @@
 """The rows of arcs, one frozen value per table, and those rows as a batch of writes sees them."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +13,7 @@ from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
+from penstock.schema.arcs import PartState
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes
@@ -25,15 +25,6 @@ NamedNotes = tuple[tuple[DatasetName, ManifestNote], ...]
 NamedChecks = tuple[tuple[DatasetName, tuple[Check, ...]], ...]
 
 _decode_notes = msgspec.json.Decoder(NamedNotes).decode
-
-
-class PartState(StrEnum):
-    """Where a part of a lot stands."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    EMPTY = "empty"
-    FAILED = "failed"
 
 
 class ArcRow(Row, frozen=True):

@@ -3,27 +3,26 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from typing import Annotated, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.config import MASK
 from penstock.errors import Invalid
-from penstock.locks.commands.claims import LEASE_SECONDS_MAX
-from penstock.locks.rows import Stale
-from penstock.lots.ids import Interval
 from penstock.lots.manifests import ArcRef
-
-# What is kept in a database, or added to a time, has to fit there.
-Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-Bytes = Annotated[int, Meta(ge=1, le=1 << 62)]
-LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
-BackOffSeconds = Annotated[int, Meta(ge=0, le=LEASE_SECONDS_MAX)]
-GraceSeconds = Annotated[int, Meta(ge=0, le=366 * 24 * 3600)]
-TimeoutSeconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
+from penstock.schema.arcs import (
+    BackOffSeconds,
+    Bytes,
+    Count,
+    EmptyOutput,
+    LeaseSeconds,
+    OnEmpty,
+    TimeoutSeconds,
+)
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import Interval
 
 _NAME = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -31,20 +30,6 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{(lot|part|output|manifest|task)\}")  # ${lo
 PART_FIELD = re.compile(r"\{(\w+)\}")
 
 T = TypeVar("T")
-
-
-class OnEmpty(StrEnum):
-    """What an arc does with a lot of which every subscribed input is empty."""
-
-    RUN = "run"
-    SKIP = "skip"  # its own lot is published empty, without a run of the workload
-
-
-class EmptyOutput(StrEnum):
-    """What becomes of a lot when its workload wrote nothing and did not declare it empty."""
-
-    FAIL = "fail"
-    ALLOW = "allow"  # the lot is published empty
 
 
 class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock.clock import Micros
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "NamespaceRow",
     "Origin",
     "QualityReportRow",
-    "Role",
     "RunAdvance",
     "RunDatasetRow",
     "RunRow",
@@ -43,13 +43,6 @@ __all__ = [
 ]
 
 LATEST_RUN_STATES = ("", *RunState)  # of a job; "" if it has no run
-
-
-class Role(StrEnum):
-    """The side of a job on which a dataset stands."""
-
-    INPUT = "INPUT"
-    OUTPUT = "OUTPUT"
 
 
 class Origin(StrEnum):
@@ -289,7 +282,7 @@ class EdgeRow(Row, frozen=True):
     """A dataset that a job reads or writes."""
 
     job_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     current: int
     first_at: Micros
@@ -332,7 +325,7 @@ class RunDatasetRow(Row, frozen=True):
     """The version of a dataset that a run read or wrote."""
 
     run_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     version_id: str
     facets: str
@@ -343,7 +336,7 @@ class QualityReportRow(Row, frozen=True):
     """A quality report of a run on a version that it read or wrote."""
 
     run_id: str
-    role: Role
+    role: DatasetRole
     dataset_id: str
     version_id: str
     at: Micros

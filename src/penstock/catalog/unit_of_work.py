@@ -18,7 +18,6 @@ from penstock.catalog.rows import (
     JobRow,
     JobVersionRow,
     NamespaceRow,
-    Role,
     RunDatasetRow,
     RunRow,
     SightingRow,
@@ -30,6 +29,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.db.database import Ask
+from penstock.schema.catalog import DatasetRole
 from penstock.store.table_cache import TableCache, filling, learning, write_only
 from penstock.store.unit_of_work import BaseUnitOfWork
 
@@ -181,7 +181,7 @@ class UnitOfWork(BaseUnitOfWork):
             row.version_id
             for run in runs
             for row in self.io_of(run).values()
-            if row.role == Role.OUTPUT
+            if row.role == DatasetRole.OUTPUT
         ]
         if wanted := self.versions.missing(written):
             rows = self.tx.rows(VersionRow, "versions_by_ids", ids=wanted)
@@ -234,7 +234,7 @@ class UnitOfWork(BaseUnitOfWork):
             edges[key] = min(since, row.first_at)
         self.edges.put(row.job_id, edges)
 
-    def forget_edge(self, job_id: str, role: Role, dataset_id: str) -> None:
+    def forget_edge(self, job_id: str, role: DatasetRole, dataset_id: str) -> None:
         """Delete an edge of a job."""
         key = (job_id, role, dataset_id)
         self.edge_rows.put(key, None)
@@ -365,7 +365,7 @@ class UnitOfWork(BaseUnitOfWork):
         stated = [v for v in seen.values() if v.job_id == job_id and v.declared_at is not None]
         return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
 
-    def first_run_with(self, job_id: str, role: Role, dataset_id: str) -> RunRow | None:
+    def first_run_with(self, job_id: str, role: DatasetRole, dataset_id: str) -> RunRow | None:
         """Return the first run of a job that read or wrote a dataset."""
         runs = self._runs("first_runs_with_edge", job_id, role=role, dataset_id=dataset_id)
         having = [run for run in runs if (role, dataset_id) in self.io_of(run.id)]
@@ -400,5 +400,5 @@ def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
 def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
     by_job: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
     for job_id, role, dataset_id, first_at in rows:
-        by_job[job_id][Role(role).value, dataset_id] = first_at
+        by_job[job_id][DatasetRole(role).value, dataset_id] = first_at
     return dict(by_job)

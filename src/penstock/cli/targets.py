@@ -12,9 +12,9 @@ from cyclopts import Parameter
 
 from penstock.cli.times import read_moment
 from penstock.client import ApiError, Client
-from penstock.client.documents.catalog import EntityId
 from penstock.client.names import read_name
 from penstock.errors import Conflict, Invalid, NotFound
+from penstock.schema.catalog import EntityId
 
 Kind = Literal["DATASET", "JOB"]
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.client.aio import AsyncClient
-    from penstock.client.claim_base import ClaimLost
-    from penstock.client.claims import AsyncClaim, AsyncClaims, Claim, Claims
+    from penstock.client.claims import AsyncClaim, AsyncClaims, Claim, ClaimLost, Claims
     from penstock.client.errors import ApiError, Unreachable
     from penstock.client.sync import Client
     from penstock.client.worker import JobFunction, arc, job
@@ -31,7 +30,7 @@ _MODULES = {
     "AsyncClaims": "claims",
     "AsyncClient": "aio",
     "Claim": "claims",
-    "ClaimLost": "claim_base",
+    "ClaimLost": "claims",
     "Claims": "claims",
     "Client": "sync",
     "JobFunction": "worker",

@@ -7,26 +7,31 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from penstock.client.claims import AsyncClaims, asked
+from penstock.client.claims import AsyncClaims, read_ask
 from penstock.client.errors import ApiError, Failure, Unreachable
-from penstock.client.names import Name, place
-from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Awaiting, AwaitingReader
+from penstock.client.names import Name, endpoint
 from penstock.client.request import (
+    RETRY_SECONDS,
+    TIMEOUT_SECONDS,
+    Awaiting,
+    AwaitingReader,
     Flow,
     Pause,
     Reading,
     Request,
-    check_media,
-    closed,
-    refused,
-    sendable,
-    settings,
-    taken,
-    unreachable,
+    Upload,
 )
-from penstock.client.resources.all import Calls
-from penstock.client.sync import Kept
-from penstock.client.uploads import Upload
+from penstock.client.resources import Calls
+from penstock.client.sync import Leased
+from penstock.client.transport import (
+    check_media,
+    closed_error,
+    connection_settings,
+    http_arguments,
+    read_answer,
+    refusal_error,
+    unreachable_error,
+)
 
 T = TypeVar("T")
 
@@ -37,7 +42,7 @@ class AsyncTransport:
     def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
         self.url = url.rstrip("/")
         self._timeout_seconds = timeout_seconds
-        self._http = httpx.AsyncClient(**settings(self.url, api_key, timeout_seconds))
+        self._http = httpx.AsyncClient(**connection_settings(self.url, api_key, timeout_seconds))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -72,14 +77,14 @@ class AsyncTransport:
     async def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
         self._check_open()
-        sent = sendable(request, self._timeout_seconds)
+        sent = http_arguments(request, self._timeout_seconds)
         if request.upload is not None:
             sent["content"] = _pieces(request.upload)
         try:
             answer = await self._http.request(**sent)
         except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
-        return taken(request, answer, self.url)
+            raise unreachable_error(self.url, error) from None
+        return read_answer(request, answer, self.url)
 
     async def read(self, reading: Reading[T]) -> AsyncIterator[T]:
         """Everything that is read of an answer, as it comes."""
@@ -101,21 +106,21 @@ class AsyncTransport:
     async def _listen(self, reading: Reading[T]) -> AsyncIterator[AsyncIterator[bytes]]:
         """The pieces of an answer; one that falls silent for too long is broken off."""
         self._check_open()
-        sent = sendable(reading.request, self._timeout_seconds)
+        sent = http_arguments(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()
         try:
             async with self._http.stream(**sent) as answer:
                 if not answer.is_success:
                     await answer.aread()
-                    raise refused(answer, self.url)
+                    raise refusal_error(answer, self.url)
                 check_media(reading, answer, self.url)
                 yield answer.aiter_bytes()
         except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
+            raise unreachable_error(self.url, error) from None
 
     def _check_open(self) -> None:
         if self._http.is_closed:
-            raise closed()
+            raise closed_error()
 
 
 async def _pieces(upload: Upload) -> AsyncIterator[bytes]:
@@ -139,14 +144,14 @@ class AsyncHeartbeats:
 
     def __init__(self, caller: Awaiting) -> None:
         self._caller = caller
-        self._tasks: dict[Kept, asyncio.Task[None]] = {}
+        self._tasks: dict[Leased, asyncio.Task[None]] = {}
 
-    def keep(self, kept: Kept, seconds: float) -> None:
+    def keep(self, kept: Leased, seconds: float) -> None:
         """Begin with a heartbeat in so many seconds."""
         self.drop(kept)
         self._tasks[kept] = asyncio.create_task(self._beat(kept, seconds), name="heartbeats")
 
-    def drop(self, kept: Kept) -> None:
+    def drop(self, kept: Leased) -> None:
         """Send no more; one that is under way may still arrive."""
         task = self._tasks.pop(kept, None)
         if task is not None:
@@ -159,7 +164,7 @@ class AsyncHeartbeats:
             self.drop(kept)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _beat(self, kept: Kept, seconds: float) -> None:
+    async def _beat(self, kept: Leased, seconds: float) -> None:
         again: float | None = seconds
         while again is not None:
             await asyncio.sleep(again)
@@ -182,7 +187,7 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
         timeout_seconds: float = TIMEOUT_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        url, api_key = place(url, api_key)
+        url, api_key = endpoint(url, api_key)
         self._retry_seconds = retry_seconds
         self._transport = AsyncTransport(url, api_key, timeout_seconds)
         self._heartbeats = AsyncHeartbeats(self)
@@ -229,7 +234,7 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
 
         The same as Client's, but for `async for` and `async with`.
         """
-        ask = asked(
+        ask = read_ask(
             where,
             job,
             owner,

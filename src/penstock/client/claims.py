@@ -1,4 +1,4 @@
-"""One claim, as a worker holds it: in a thread, or in an event loop."""
+"""Claims as a worker holds them, and the loops that take them."""
 
 import logging
 import os
@@ -6,29 +6,265 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from msgspec import Struct
 
 from penstock import ids
-from penstock.client.claim_base import ClaimLost, Hold, Keeper, Onward
-from penstock.client.documents import lots as docs
 from penstock.client.errors import ApiError, Failure, Unreachable, is_passing
 from penstock.client.names import Name, read_name
-from penstock.client.operation import Awaiting, Blocking, patiently
-from penstock.client.request import Flow, Pause, Request
+from penstock.client.request import (
+    Awaiting,
+    Blocking,
+    Flow,
+    Pause,
+    Request,
+    ask,
+    patiently,
+    procedure,
+)
 from penstock.client.resources.claims import ClaimCalls
 from penstock.clock import SECOND, parse_time, system_clock
-from penstock.errors import PenstockError
+from penstock.errors import Conflict, PenstockError
+from penstock.schema import locks as docs
+from penstock.schema.catalog import EntityId, VersionId
 
 T = TypeVar("T")
 
+ERROR_CHARS_MAX = 2000
+# A heartbeat that is not answered soon is better sent again.
+BEAT_SECONDS_MAX = 5.0
+_GONE = frozenset({404, 409})
 
-class Claim(Hold, Blocking):
+
+class ClaimLost(Conflict):
+    """The lot is, or may be, somebody else's by now; nothing of this claim is published."""
+
+
+class LeaseKeeper(Protocol):
+    """Who extends the leases of claims in the background."""
+
+    def keep(self, kept: Any, seconds: float, /) -> None:
+        """Begin with a heartbeat in so many seconds."""
+
+    def drop(self, kept: Any, /) -> None:
+        """Send no more; one that is under way may still arrive."""
+
+
+class ClaimBase:
+    """One job's hold on one lot: what it is, and the calls that keep it and end it.
+
+    `onward` is how it is completed by one who goes on to the next, instead of alone.
+    """
+
+    def __init__(
+        self,
+        keeper: LeaseKeeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: "Onward | None" = None,
+    ) -> None:
+        self._keeper = keeper
+        self._onward = onward
+        self._shown = shown
+        self._good_until = taken_at + shown.lease_seconds
+        self._lost = ""
+        self._ended = False
+        self.lease_seconds = shown.lease_seconds
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._where} with token {self.token}>"
+
+    @property
+    def id(self) -> str:
+        """The claim's id, which is that of its run."""
+        return self._shown.id
+
+    @property
+    def run_id(self) -> str:
+        """The run that the claim began."""
+        return self._shown.id
+
+    @property
+    def token(self) -> int:
+        """The fencing token: it grows with every claim of the job on this lot."""
+        return self._shown.token
+
+    @property
+    def namespace(self) -> str:
+        """The job's namespace."""
+        return self._shown.namespace
+
+    @property
+    def job(self) -> str:
+        """The job's name."""
+        return self._shown.job
+
+    @property
+    def lot(self) -> str:
+        """The lot to work on."""
+        return self._shown.lot
+
+    @property
+    def owner(self) -> str:
+        """Who holds the claim."""
+        return self._shown.owner
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is, from 1."""
+        return self._shown.attempt
+
+    @property
+    def attempts_max(self) -> int:
+        """How many tries there are before a person is asked."""
+        return self._shown.attempts_max
+
+    @property
+    def inputs(self) -> Sequence[docs.PinnedInput]:
+        """What to read, each in the version that the claim pinned."""
+        return self._shown.inputs
+
+    @property
+    def outputs(self) -> Sequence[EntityId]:
+        """What to write."""
+        return self._shown.outputs
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease was lost: stop working then, nothing will be published."""
+        return bool(self._lost)
+
+    @property
+    def _where(self) -> str:
+        return f"lot {self.lot} of job {self.namespace}/{self.job}"
+
+    def check(self) -> None:
+        """Raise ClaimLost if the lease was lost."""
+        if self._lost:
+            raise self._loss()
+
+    def keep(self) -> None:
+        """Extend the lease in the background until the claim ends."""
+        left = self._good_until - time.monotonic()
+        self._keeper.keep(self, max(0.0, left - self.lease_seconds * 2 / 3))
+
+    @procedure
+    def heartbeat(self, lease_seconds: int | None = None) -> Flow[None]:
+        """Let the lease begin anew, or raise ClaimLost; a `with` block does this by itself."""
+        at = time.monotonic()
+        extend = ClaimCalls.heartbeat_claim.request(self.id, self.token, lease_seconds)
+        yield from self._known(self._patiently(extend))
+        self.lease_seconds = lease_seconds or self.lease_seconds
+        self._good_until = at + self.lease_seconds
+
+    @procedure
+    def complete(self) -> Flow[Sequence[VersionId]]:
+        """Publish what was made; returned are the new versions of the outputs."""
+        onward = self._onward
+        done = yield from self._end(onward(self) if onward else self._complete_alone())
+        return done.versions
+
+    @procedure
+    def fail(self, error: str = "") -> Flow[docs.Stopped]:
+        """Say that the work failed; the lot is tried again later, or held when out of tries."""
+        text = error[:ERROR_CHARS_MAX]
+        fail = ClaimCalls.fail_claim.request(self.id, self.token, text)
+        return (yield from self._end(self._patiently(fail)))
+
+    @procedure
+    def release(self) -> Flow[docs.Stopped]:
+        """Give the lot back untouched; this does not count as a try."""
+        release = ClaimCalls.release_claim.request(self.id, self.token)
+        return (yield from self._end(ask(release)))
+
+    def beat(self) -> Flow[float | None]:
+        """Extend the lease, as the background does; it comes to when to do so again, if ever."""
+        at = time.monotonic()
+        try:
+            extend = ClaimCalls.heartbeat_claim.request(self.id, self.token)
+            yield from ask(replace(extend, timeout_seconds=BEAT_SECONDS_MAX))
+        except (ApiError, Unreachable) as error:
+            if isinstance(error, ApiError) and error.code in _GONE:
+                self._lose(str(error))
+            elif time.monotonic() >= self._good_until:
+                self._lose(f"no heartbeat got through for {self.lease_seconds} s: {error}")
+            else:
+                return min(self.lease_seconds / 10, 1.0)
+            return None
+        self._good_until = at + self.lease_seconds
+        return self.lease_seconds / 3
+
+    def _lose(self, why: str) -> None:
+        # The claim may have been ended by its holder while the heartbeat was under way.
+        if not self._ended:
+            self._lost = why
+
+    def _loss(self) -> ClaimLost:
+        return ClaimLost(f"{self._where} is lost to this worker: {self._lost}")
+
+    def _patiently(
+        self, request: Request[T], again: Callable[[Failure], bool] | None = None
+    ) -> Flow[T]:
+        """Make a call again and again, as long as the lease is good."""
+        return patiently(request, self._good_until, again)
+
+    def _complete_alone(self) -> Flow[docs.Completed]:
+        """Publish what was made, and nothing else."""
+        try:
+            complete = ClaimCalls.complete_claim.request(self.id, self.token)
+            return (yield from self._patiently(complete))
+        except ApiError as error:
+            if error.code != 409:
+                raise
+            refusal = error
+        return (yield from self._published(refusal))
+
+    def _read_end(self, ended: docs.EndedClaim) -> Flow[docs.Completed]:
+        """What was published by a call that did more than that."""
+        if ended.error is not None:
+            return (yield from self._published(ApiError(ended.error.code, ended.error.message)))
+        return docs.Completed(ended.id, ended.versions)
+
+    def _published(self, refusal: ApiError) -> Flow[docs.Completed]:
+        """What was published: an earlier call may have landed without its answer."""
+        done = yield from ask(ClaimCalls.published.request(self.id))
+        if done is None:
+            raise refusal
+        return done
+
+    def _end(self, flow: Flow[T]) -> Flow[T]:
+        if self._ended:
+            raise Conflict(f"the claim on {self._where} was ended by this worker already")
+        self._keeper.drop(self)
+        self._ended = True
+        try:
+            return (yield from self._known(flow))
+        except (ApiError, Unreachable):
+            self._ended = False
+            raise
+
+    def _known(self, flow: Flow[T]) -> Flow[T]:
+        """Take steps; a refusal that says whose the lot is now is a loss."""
+        try:
+            return (yield from flow)
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            self._lost = str(error)
+        raise self._loss()
+
+
+# How a claim is completed together with claiming the next.
+Onward = Callable[[ClaimBase], Flow[docs.Completed]]
+
+
+class Claim(ClaimBase, Blocking):
     """One job's hold on one lot.
 
     In a `with` block its lease is extended in the background. Leaving the block completes it; an
@@ -39,7 +275,7 @@ class Claim(Hold, Blocking):
     def __init__(
         self,
         caller: Blocking,
-        keeper: Keeper,
+        keeper: LeaseKeeper,
         shown: docs.Claim,
         taken_at: float,
         onward: Onward | None = None,
@@ -68,14 +304,14 @@ class Claim(Hold, Blocking):
             return
         try:
             if isinstance(error, Exception):
-                self.fail(told(error))
+                self.fail(error_text(error))
             else:
                 self.release()
         except PenstockError as refusal:
             error.add_note(f"penstock: {refusal}")
 
 
-class AsyncClaim(Hold, Awaiting):
+class AsyncClaim(ClaimBase, Awaiting):
     """One job's hold on one lot, in an `async with` block; else as a Claim is.
 
     Work that does not await keeps the lease from being extended: give it to a thread.
@@ -84,7 +320,7 @@ class AsyncClaim(Hold, Awaiting):
     def __init__(
         self,
         caller: Awaiting,
-        keeper: Keeper,
+        keeper: LeaseKeeper,
         shown: docs.Claim,
         taken_at: float,
         onward: Onward | None = None,
@@ -113,14 +349,14 @@ class AsyncClaim(Hold, Awaiting):
             return
         try:
             if isinstance(error, Exception):
-                await self.fail(told(error))
+                await self.fail(error_text(error))
             else:
                 await self.release()
         except PenstockError as refusal:
             error.add_note(f"penstock: {refusal}")
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error as the server is told of it."""
     return f"{type(error).__name__}: {error}"
 
@@ -132,7 +368,7 @@ _SLICE_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
 
-H = TypeVar("H", bound=Hold)
+H = TypeVar("H", bound=ClaimBase)
 
 
 class Ask(Struct, frozen=True):
@@ -151,7 +387,7 @@ class Ask(Struct, frozen=True):
     ahead: bool = False  # complete a lot by the call that claims the next
 
 
-def asked(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
+def read_ask(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
     """What is meant by a job, which is NAMESPACE/NAME or its namespace and its name."""
     named = read_name(where if job is None else (where, job))
     mine = owner or f"{socket.gethostname()}:{os.getpid()}"
@@ -164,7 +400,7 @@ class Search(ABC, Generic[H]):
     `why_nothing` says why nothing was found the last time.
     """
 
-    def __init__(self, keeper: Keeper, ask: Ask) -> None:
+    def __init__(self, keeper: LeaseKeeper, ask: Ask) -> None:
         self._keeper = keeper
         self._ask = ask
         self._wired = False
@@ -203,7 +439,7 @@ class Search(ABC, Generic[H]):
             complete=complete,
         )
 
-    def _go_on(self, found: deque[H], hold: Hold) -> Flow[docs.Completed]:
+    def _go_on(self, found: deque[H], hold: ClaimBase) -> Flow[docs.Completed]:
         """Complete a claim by the call that claims the next, unless there is one already."""
         if found or self._stopped:
             return (yield from hold._complete_alone())
@@ -288,7 +524,7 @@ class Claims(Search[Claim]):
     When the loop ends because nothing was found, `why_nothing` says why.
     """
 
-    def __init__(self, caller: Blocking, keeper: Keeper, ask: Ask) -> None:
+    def __init__(self, caller: Blocking, keeper: LeaseKeeper, ask: Ask) -> None:
         super().__init__(keeper, ask)
         self._caller = caller
 
@@ -325,7 +561,7 @@ class AsyncClaims(Search[AsyncClaim]):
     When the loop ends because nothing was found, `why_nothing` says why.
     """
 
-    def __init__(self, caller: Awaiting, keeper: Keeper, ask: Ask) -> None:
+    def __init__(self, caller: Awaiting, keeper: LeaseKeeper, ask: Ask) -> None:
         super().__init__(keeper, ask)
         self._caller = caller
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from penstock.client.documents.catalog import EntityId
 from penstock.config import load
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId
 
 
-def place(url: str | None, api_key: str | None) -> tuple[str, str | None]:
+def endpoint(url: str | None, api_key: str | None) -> tuple[str, str | None]:
     """The URL and the key: those given, or those of the settings.
 
     The key of the settings belongs to their URL, and goes to no other.

@@ -1,24 +1,82 @@
-"""A call as a value: what is sent, how the answer is read, and whether it may be sent twice.
+"""Calls as values, and the methods that make them for blocking and asynchronous clients."""
 
-Nothing here speaks to a server. Whoever does, in threads or in an event loop, takes these.
-"""
-
+import os
+import random
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
-from urllib.parse import quote, urlsplit
+from functools import update_wrapper, wraps
+from typing import IO, Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from urllib.parse import quote
 
-import httpx
 import msgspec
 from msgspec import Struct
 
-from penstock.client.errors import ApiError, Failure, Unreachable
-from penstock.client.uploads import Upload
+from penstock.client.errors import ApiError, Failure, Unreachable, is_passing
 from penstock.errors import Invalid
 from penstock.ids import DOTS
-from penstock.outgoing import certificates, is_near
+
+Content = IO[bytes] | Iterable[bytes] | AsyncIterable[bytes]
+
+PIECE_BYTES = 256 * 1024
+
+
+class Upload:
+    """What is to be sent: a file that is open for reading, or pieces as they come.
+
+    A file that can be wound back may be sent again.
+    """
+
+    def __init__(self, content: Content, size: int | None = None) -> None:
+        self.content = content
+        self._begin, self.size = _bounds(content)
+        if size is not None:
+            self.size = size
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it can be read once more from where it began."""
+        return self._begin is not None
+
+    def pieces(self) -> Iterator[bytes]:
+        """All of it, from its beginning where that is possible."""
+        if isinstance(self.content, AsyncIterable):
+            raise Invalid("pieces that come asynchronously are for penstock.AsyncClient")
+        if hasattr(self.content, "read"):
+            self._rewind()
+            while piece := self.content.read(PIECE_BYTES):
+                yield piece
+        else:
+            yield from self.content
+
+    def _rewind(self) -> None:
+        if self._begin is not None:
+            cast(IO[bytes], self.content).seek(self._begin)
+
+
+def _bounds(content: Content) -> tuple[int | None, int | None]:
+    """Where it begins and how much there is, where that can be told."""
+    file = cast(IO[bytes], content)
+    try:
+        at = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(at)
+    except (AttributeError, OSError):
+        return None, None
+    return int(at), int(end - at)
+
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -127,12 +185,12 @@ def _request(
     return Request(method=method, path=path(segments), read=read, query=params(query), **more)
 
 
-def said(**fields: object) -> bytes:
+def json_body(**fields: object) -> bytes:
     """A body of what is not None."""
-    return written(given(**fields))
+    return encode_json(drop_none(**fields))
 
 
-def written(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """A value as JSON, or what of it JSON cannot hold."""
     try:
         return msgspec.json.encode(value)
@@ -149,7 +207,7 @@ def _no_text(text: str) -> Invalid:
     )
 
 
-def given(**fields: object) -> dict[str, object]:
+def drop_none(**fields: object) -> dict[str, object]:
     """What is not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -266,103 +324,180 @@ class Lines(Reading[T]):
         return None
 
 
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+TIMEOUT_SECONDS = 60.0
+RETRY_SECONDS = 10.0
+_FIRST_SECONDS = 0.1
+_MOST_SECONDS = 2.0
+_DONE_ALREADY = frozenset({404, 409})
+_NOTE = "an earlier try of this call may have been carried out: its answer was lost"
 
 
-def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
-    """What a connection to a server is made with."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
-    key = (api_key or "").strip()  # files end with a line break
-    if not (key.isascii() and key.isprintable()):
-        raise Invalid(
-            "the API key cannot be sent: there is a line break in it, or a character that is not "
-            "ASCII; give it as `penstock keys create` has printed it"
-        )
-    return {
-        "base_url": url,
-        "headers": {"authorization": f"Bearer {key}"} if key else {},
-        "timeout": timeout_seconds,
-        "trust_env": not is_near(url),
-        "verify": certificates(url, trust_env=not is_near(url)),
-    }
+def patiently(
+    request: Request[T],
+    until: float,
+    again: Callable[[Failure], bool] | None = None,
+) -> Flow[T]:
+    """Make a call, and make it again while that is safe and may help, up to a moment.
+
+    A call that was not carried out for certain is always safe. One of which that is not known is
+    made again if it is repeatable. `again` decides otherwise.
+    """
+    tries, in_doubt = 0, False
+    while True:
+        settle = request.settle if in_doubt else None
+        try:
+            answer: T = yield request
+            return answer if settle is None else (yield from settle(answer))
+        except (ApiError, Unreachable) as error:
+            failure = error
+        if in_doubt and isinstance(failure, ApiError) and failure.code in _DONE_ALREADY:
+            failure.add_note(_NOTE)
+            if settle is not None:
+                return (yield from settle(failure))
+        in_doubt = in_doubt or failure.may_be_done
+        wanted = again(failure) if again else _is_safe(request, failure)
+        wait = _back_off(tries, failure)
+        if not wanted or time.monotonic() + wait > until:
+            raise failure
+        yield Pause(wait)
+        tries += 1
 
 
-def sendable(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
-    """A request as HTTP has it, but for a body that is read while it is sent."""
-    headers: dict[str, str] = {}
-    if request.body is not None:
-        headers["content-type"] = "application/json"
-    if request.upload is not None:
-        headers["content-type"] = "application/octet-stream"
-        if request.upload.size is not None:
-            headers["content-length"] = str(request.upload.size)
-    answered_in = request.timeout_seconds or timeout_seconds
-    return {
-        "method": request.method,
-        "url": request.path,
-        "params": request.query,
-        "content": request.body,
-        "headers": headers,
-        "timeout": httpx.Timeout(min(timeout_seconds, answered_in), read=answered_in),
-    }
+def _is_safe(request: Request[T], failure: Failure) -> bool:
+    return is_passing(failure) and (request.repeatable or not failure.may_be_done)
 
 
-def taken(request: Request[T], answer: httpx.Response, url: str) -> T:
-    """What an answer says, or the refusal that it is."""
-    if not answer.is_success:
-        raise refused(answer, url)
-    try:
-        return request.read(answer.content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _not_ours(answer, url, str(error)) from None
+def _back_off(tries: int, failure: Failure) -> float:
+    """How long to wait; workers that failed together do not come back together."""
+    most = min(_FIRST_SECONDS * 2.0 ** min(tries, 10), _MOST_SECONDS)
+    wait = random.uniform(most / 2, most)
+    asked = failure.retry_after_seconds if isinstance(failure, ApiError) else None
+    return wait if asked is None else max(wait, asked)
 
 
-def check_media(reading: Reading[Any], answer: httpx.Response, url: str) -> None:
-    """Refuse to listen to what answers another thing than what was asked for."""
-    media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media != reading.media:
-        raise _not_ours(answer, url, f"{media or 'nothing'} instead of {reading.media}")
+P = ParamSpec("P")
 
 
-def _not_ours(answer: httpx.Response, url: str, why: str) -> ApiError:
-    return ApiError(
-        answer.status_code,
-        f"{url} does not answer as a Penstock server does ({why}); "
-        "check PENSTOCK_URL and the server's version",
-    )
+class Blocking(ABC):
+    """Whose calls block until they are answered."""
+
+    _retry_seconds: float = 0.0
+
+    @abstractmethod
+    def _perform(self, flow: Flow[T]) -> T:
+        """Take the steps of a flow, and return what it comes to."""
 
 
-class _Refusal(msgspec.Struct):
-    message: str
+class Awaiting(ABC):
+    """Whose calls are awaited."""
+
+    _retry_seconds: float = 0.0
+
+    @abstractmethod
+    async def _perform(self, flow: Flow[T]) -> T:
+        """Take the steps of a flow, and return what it comes to."""
 
 
-_decode = msgspec.json.Decoder(_Refusal).decode
+class _Method(ABC, Generic[P, T]):
+    """A method that is there in both colours."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], Any]) -> None:
+        self._function = function
+        self.__name__: str
+        update_wrapper(cast(Any, self), function)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Blocking, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, instance: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+
+        @wraps(self._function)
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._perform(self._flow(instance, *args, **kwargs))
+
+        return method
+
+    @abstractmethod
+    def _flow(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
+        """The steps that a call of the method is."""
 
 
-def refused(answer: httpx.Response, url: str) -> ApiError:
-    """What an answer says that is not one of success."""
-    try:
-        message = _decode(answer.content).message
-    except msgspec.DecodeError:
-        message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
-    wait = answer.headers.get("retry-after", "")
-    return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)
+class Operation(_Method[P, T]):
+    """One call of the server's API."""
+
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]:
+        """What would be sent."""
+        described: Request[T] = self._function(None, *args, **kwargs)
+        return described
+
+    def _flow(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
+        until = time.monotonic() + instance._retry_seconds
+        return patiently(self.request(*args, **kwargs), until)
 
 
-def closed() -> Invalid:
-    """What it means that a connection was closed by the program itself."""
-    return Invalid("this client is closed, and makes no more calls; open another")
+class Procedure(_Method[P, T]):
+    """A sequence of calls."""
+
+    def _flow(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
+        steps: Flow[T] = self._function(instance, *args, **kwargs)
+        return steps
 
 
-def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
-    """What it means that no answer came."""
-    if isinstance(error, httpx.TimeoutException):
-        reason = "it takes too long to answer"
-    else:
-        reason = str(error) or type(error).__name__
-    return Unreachable(
-        f"cannot reach {url} ({reason}); start it with `penstock serve` or set PENSTOCK_URL",
-        may_be_done=not isinstance(error, _NOT_SENT),
-    )
+def call(function: Callable[Concatenate[Any, P], Request[T]]) -> Operation[P, T]:
+    """Make a method that describes a call one that makes it; it is given no object."""
+    return Operation(function)
+
+
+def procedure(function: Callable[Concatenate[Any, P], Flow[T]]) -> Procedure[P, T]:
+    """Make a method that is a sequence of calls one that makes them."""
+    return Procedure(function)
+
+
+class BlockingReader(ABC):
+    """What reads an answer while it comes, and blocks until there is more."""
+
+    @abstractmethod
+    def _read(self, reading: Reading[T]) -> Iterator[T]:
+        """Everything that is read, as it comes."""
+
+
+class AwaitingReader(ABC):
+    """What reads an answer while it comes, in an event loop."""
+
+    @abstractmethod
+    def _read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        """Everything that is read, as it comes."""
+
+
+class Listening(Generic[P, T]):
+    """A method that gives what comes bit by bit, in both colours."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], Reading[T]]) -> None:
+        self._function = function
+        update_wrapper(cast(Any, self), function)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: BlockingReader, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, instance: AwaitingReader, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+
+        @wraps(self._function)
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._read(self._function(None, *args, **kwargs))
+
+        return method
+
+
+def read(function: Callable[Concatenate[Any, P], Reading[T]]) -> Listening[P, T]:
+    """Make a method that says how an answer is read one that reads it; it is given no object."""
+    return Listening(function)

@@ -3,123 +3,29 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, Self, TypeVar
+from contextlib import AbstractContextManager
+from typing import Protocol, Self, TypeVar
 
-import httpx
-
-from penstock.client.claim_base import BEAT_SECONDS_MAX
-from penstock.client.claims import Claims, asked
-from penstock.client.errors import ApiError, Failure, Unreachable
-from penstock.client.names import Name, place
-from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Blocking, BlockingReader
+from penstock.client.claims import BEAT_SECONDS_MAX, Claims, read_ask
+from penstock.client.names import Name, endpoint
 from penstock.client.request import (
+    RETRY_SECONDS,
+    TIMEOUT_SECONDS,
+    Blocking,
+    BlockingReader,
     Flow,
-    Pause,
     Reading,
-    Request,
-    check_media,
-    closed,
-    refused,
-    sendable,
-    settings,
-    taken,
-    unreachable,
 )
-from penstock.client.resources.all import Calls
+from penstock.client.resources import Calls
 
 T = TypeVar("T")
-
-
-class Transport:
-    """A connection to one server, kept open between calls; any thread may use it."""
-
-    def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
-        self.url = url.rstrip("/")
-        self._timeout_seconds = timeout_seconds
-        self._http = httpx.Client(**settings(self.url, api_key, timeout_seconds))
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
-
-    def perform(self, flow: Flow[T]) -> T:
-        """Take the steps of a flow; what a step fails with is the flow's to handle."""
-        try:
-            step = next(flow)
-            while True:
-                try:
-                    answer = self._take(step)
-                except Exception as error:
-                    step = flow.throw(error)
-                else:
-                    step = flow.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        finally:
-            flow.close()
-
-    def _take(self, step: Request[Any] | Pause) -> Any:
-        return self.pause(step.seconds) if isinstance(step, Pause) else self.send(step)
-
-    def pause(self, seconds: float) -> None:
-        """Do nothing for a while."""
-        time.sleep(seconds)
-
-    def send(self, request: Request[T]) -> T:
-        """Make one call and read its answer."""
-        self._check_open()
-        sent = sendable(request, self._timeout_seconds)
-        if request.upload is not None:
-            sent["content"] = request.upload.pieces()
-        try:
-            answer = self._http.request(**sent)
-        except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
-        return taken(request, answer, self.url)
-
-    def read(self, reading: Reading[T]) -> Iterator[T]:
-        """Everything that is read of an answer, as it comes."""
-        while True:
-            failure: Failure | None = None
-            try:
-                with self._listen(reading) as pieces:
-                    for piece in pieces:
-                        yield from reading.take(piece)
-            except (ApiError, Unreachable) as error:
-                failure = error
-            seconds = reading.again_seconds(failure)
-            if seconds is None:
-                return
-            self.pause(seconds)
-
-    @contextmanager
-    def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
-        """The pieces of an answer; one that falls silent for too long is broken off."""
-        self._check_open()
-        sent = sendable(reading.request, self._timeout_seconds)
-        sent["headers"] |= reading.begin()
-        try:
-            with self._http.stream(**sent) as answer:
-                if not answer.is_success:
-                    answer.read()
-                    raise refused(answer, self.url)
-                check_media(reading, answer, self.url)
-                yield answer.iter_bytes()
-        except httpx.TransportError as error:
-            raise unreachable(self.url, error) from None
-
-    def _check_open(self) -> None:
-        if self._http.is_closed:
-            raise closed()
 
 
 # An idle thread ends; the next claim starts another.
 IDLE_SECONDS = 10.0
 
 
-class Kept(Protocol):
+class Leased(Protocol):
     """Something with a lease."""
 
     def beat(self) -> Flow[float | None]:
@@ -132,11 +38,11 @@ class Heartbeats:
     def __init__(self, connect: Callable[[], AbstractContextManager[Blocking]]) -> None:
         self._connect = connect
         self._changed = threading.Condition()
-        self._due: dict[Kept, float] = {}
+        self._due: dict[Leased, float] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def keep(self, kept: Kept, seconds: float) -> None:
+    def keep(self, kept: Leased, seconds: float) -> None:
         """Begin with a heartbeat in so many seconds."""
         with self._changed:
             self._due[kept] = time.monotonic() + seconds
@@ -148,7 +54,7 @@ class Heartbeats:
                 self._thread.start()
             self._changed.notify()
 
-    def drop(self, kept: Kept) -> None:
+    def drop(self, kept: Leased) -> None:
         """Send no more; one that is under way may still arrive."""
         with self._changed:
             self._due.pop(kept, None)
@@ -171,7 +77,7 @@ class Heartbeats:
                     else:
                         self._due[kept] = time.monotonic() + again
 
-    def _next(self) -> Kept | None:
+    def _next(self) -> Leased | None:
         """Wait for the next that is due; None to end, when there was nothing for a while."""
         with self._changed:
             idle_until = time.monotonic() + IDLE_SECONDS
@@ -204,10 +110,10 @@ class Client(Calls, Blocking, BlockingReader):
         timeout_seconds: float = TIMEOUT_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        # Late, because it loads httpx: `penstock --help` is twice as fast without.
-        pass
+        # Importing httpx takes as long as `penstock --help` does without it.
+        from penstock.client.transport import Transport
 
-        url, api_key = place(url, api_key)
+        url, api_key = endpoint(url, api_key)
         self._retry_seconds = retry_seconds
         self._transport = Transport(url, api_key, timeout_seconds)
         self._heartbeats = Heartbeats(
@@ -261,7 +167,7 @@ class Client(Calls, Blocking, BlockingReader):
         used is given back. With `lots` only these are claimed, and one that the job may not work
         on is refused as a conflict; leave the loop after them.
         """
-        ask = asked(
+        ask = read_ask(
             where,
             job,
             owner,

@@ -13,8 +13,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
 
-from penstock.client.claim_base import ClaimLost
-from penstock.client.claims import Claim
+from penstock.client.claims import Claim, ClaimLost
 from penstock.client.names import Name
 from penstock.client.sync import Client
 from penstock.config import load

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from penstock.client import Client
-from penstock.client.documents.ingest import Batch
-from penstock.client.documents.lots import Lot
 from penstock.errors import Conflict, Unavailable
+from penstock.schema.ingest import ShownBatch
+from penstock.schema.lots import Lot
 
 NAMESPACE: Final = "river"
 COLLECTION: Final = "gauges"
@@ -89,7 +89,7 @@ class Story:
         client.register_lots(NAMESPACE, WEATHER, WEATHER_LOTS)
         self._tell(f"{STATIONS_TEXT} wrote {len(STATIONS) * HOURS} files; {len(ARCS)} arcs wait")
 
-    def deposit(self) -> Batch:
+    def deposit(self) -> ShownBatch:
         """Submit the files as one batch; doing it again gives the same one."""
         manifest = self._files / "batch.checkm"
         batch = self._client.submit_batch(
@@ -102,11 +102,11 @@ class Story:
         self._tell(f"batch {batch.id} is queued")
         return batch
 
-    def wait_for_report(self, batch_id: str) -> Batch:
+    def wait_for_report(self, batch_id: str) -> ShownBatch:
         """Wait until a batch is reported."""
         return self._until(lambda: self._reported(batch_id))
 
-    def mend(self, batch_id: str) -> Batch:
+    def mend(self, batch_id: str) -> ShownBatch:
         """Put the right file in place, resume what failed, and have it reported."""
         (self._files / DAMAGED).write_bytes(readings(*_station_hour(DAMAGED)))
         return self._until(lambda: self._mended(batch_id))
@@ -124,11 +124,11 @@ class Story:
         found = self._client.lots(NAMESPACE, dataset).lots
         return next((each for each in found if each.lot == lot and each.status == "READY"), None)
 
-    def _reported(self, batch_id: str) -> Batch | None:
+    def _reported(self, batch_id: str) -> ShownBatch | None:
         batch = self._client.batch(batch_id)
         return None if batch.status in _OPEN else batch
 
-    def _mended(self, batch_id: str) -> Batch | None:
+    def _mended(self, batch_id: str) -> ShownBatch | None:
         """The batch, if it has completed; else what has to be done next is done."""
         client = self._client
         batch = client.batch(batch_id)

@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import msgspec
-from msgspec import Meta, Struct
 
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write
@@ -14,102 +12,16 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.intake.places import Places, check_url
-from penstock.ingest.models import PRIORITY_MAX
 from penstock.ingest.notifications.mail import check_address
-from penstock.lots.ids import Interval
+from penstock.schema.ingest import BY_BATCH, MASK, Collection, Minting
+from penstock.schema.lot_ids import Interval
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _decode = msgspec.json.Decoder
 
-TEST_SHOULDER = "ark:/99999/fk4"
-MASK = "********"
-BY_BATCH = "batch"  # each batch is a lot of its own
 OWNER_BYTES_MAX = 500
-_GIB = 1024**3
-
-Count = Annotated[int, Meta(ge=1)]
-Days = Annotated[int, Meta(ge=0, le=36500)]
-Priority = Annotated[int, Meta(ge=0, le=PRIORITY_MAX)]
-
-
-class DigestPolicy(StrEnum):
-    """What is asked of the digests that a depositor gives."""
-
-    CHECK = "check"  # those that are given are checked
-    REQUIRE = "require"  # every file must have one
-
-
-class InheritedPolicy(StrEnum):
-    """How an update checks the stored files that it takes over; existence is always checked."""
-
-    SIZE = "size"  # each file has the size that was stored
-    DIGEST = "digest"  # each file is read again and has the digest that was stored
-
-
-class Minting(StrEnum):
-    """Who mints ARKs."""
-
-    LOCAL = "local"
-    EZID = "ezid"
-
-
-class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The profile of a collection. All but its dataset can be left out.
-
-    owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
-    inherited: how an update checks the stored files that it takes over, by size or by digest.
-    places: URL prefixes that may be read although they are not public. storage: another object
-    store than the server's, which stays once something is stored there. mail: who gets the
-    reports; confirm: also when a batch is queued. lots: what one lot of its dataset is, a batch
-    (`batch`) or all that completed in an interval (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days:
-    how long completed batches stay in lists.
-    """
-
-    name: str = ""
-    namespace: str = "default"
-    dataset: str
-    owner: str = ""
-    description: str = ""
-    priority: Priority | None = None
-    digests: DigestPolicy = DigestPolicy.CHECK
-    inherited: InheritedPolicy = InheritedPolicy.SIZE
-    files_max: Count = 100_000
-    bytes_max: Count = 1024 * _GIB
-    rows_max: Count = 1_000_000
-    callback: str | None = None
-    callback_secret: str | None = None
-    mail: tuple[str, ...] = ()
-    confirm: bool = False
-    storage: str | None = None
-    shoulder: str = TEST_SHOULDER
-    minting: Minting = Minting.LOCAL
-    places: tuple[str, ...] = ()
-    lots: str = BY_BATCH
-    keep_days: Days = 30
-
-    @property
-    def interval(self) -> Interval | None:
-        """The interval of its lots; None if each batch is one."""
-        return None if self.lots == BY_BATCH else Interval(self.lots)
-
-    @property
-    def owner_name(self) -> str:
-        """Whose local ids its objects have."""
-        return self.owner or self.name
-
-    @property
-    def kept_in(self) -> str:
-        """Where its objects are kept; empty is the server's own store."""
-        return (self.storage or "").rstrip("/")
-
-    @property
-    def shown(self) -> "Collection":
-        """The profile without its secret."""
-        if self.callback_secret is None:
-            return self
-        return msgspec.structs.replace(self, callback_secret=MASK)
 
 
 def checked(collection: Collection) -> Collection:

@@ -17,7 +17,7 @@ from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
 from penstock.errors import Away, Busy, Invalid, PenstockError, Unavailable
 from penstock.ingest.archive.ocfl.repository import Depository
-from penstock.ingest.collections import Collection, find_collection
+from penstock.ingest.collections import find_collection
 from penstock.ingest.intake.places import Places
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications.mail import Mailer
@@ -26,6 +26,7 @@ from penstock.ingest.workers.backoff import Backoff
 from penstock.lots.stores import open_store
 from penstock.objects import Objects
 from penstock.private_files import make_private_folder
+from penstock.schema.ingest import Collection
 from penstock.store.write_queue import Command, WriteQueue
 from penstock.telemetry import logs
 

@@ -20,10 +20,10 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands.lots import announce, needs_registration, register, withdraw
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LotDatasetRow
 from penstock.lots.tables import LotTables
+from penstock.schema.lot_ids import Interval
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache
 from penstock.store.unit_of_work import Changes

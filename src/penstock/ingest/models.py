@@ -6,41 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from penstock.clock import Micros
+from penstock.schema.ingest import ErcPart, PayloadType, SubmissionMode
 from penstock.states import BatchState, IngestState
 
-PRIORITY_MAX = 99
 HISTORY_MAX = 50
 # A job's nodes in ZooKeeper, which takes a megabyte at once, have some of each.
 TEXT_CHARS_MAX = 10_000
 URL_CHARS_MAX = 8_000
-
-
-class PayloadType(StrEnum):
-    """What a payload is, and so how many jobs it makes."""
-
-    FILE = "file"
-    CONTAINER = "container"
-    MANIFEST = "manifest"  # one of the four below: its profile says which
-    OBJECT_MANIFEST = "object_manifest"
-    MANIFEST_OF_MANIFESTS = "manifest_of_manifests"
-    MANIFEST_OF_CONTAINERS = "manifest_of_containers"
-    MANIFEST_OF_FILES = "manifest_of_files"
-
-
-class SubmissionMode(StrEnum):
-    """What a deposit does to an object that is already there."""
-
-    ADD = "add"  # the new version holds the deposited files and no others
-    UPDATE = "update"  # the new version holds the earlier files too
-
-
-class ErcPart(StrEnum):
-    """A part of the description of an object."""
-
-    WHO = "who"
-    WHAT = "what"
-    WHEN = "when"
-    WHERE = "where"
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -270,15 +242,6 @@ class Tally(Struct, frozen=True):
     status: IngestState
     jobs: int
     bytes: int
-
-
-class Finding(Struct, frozen=True):
-    """Something that `ingest check` found wrong, and whether it can be repaired."""
-
-    what: str
-    target: str
-    repairable: bool
-    repaired: bool = False
 
 
 class Looked(Struct, frozen=True):

@@ -24,7 +24,6 @@ from penstock.ingest.models import (
     ANOTHER_PROGRAM,
     Batch,
     BatchChange,
-    Finding,
     Hold,
     HoldKind,
     IngestJob,
@@ -36,6 +35,7 @@ from penstock.ingest.queue.sql.tables import QUEUE
 from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.workers import abandoned
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 
 _PAGE = 250

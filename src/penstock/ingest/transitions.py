@@ -7,15 +7,8 @@ from msgspec.structs import replace
 
 from penstock.clock import Micros
 from penstock.errors import Conflict
-from penstock.ingest.models import (
-    HISTORY_MAX,
-    PRIORITY_MAX,
-    TEXT_CHARS_MAX,
-    Batch,
-    IngestJob,
-    NewJob,
-    Step,
-)
+from penstock.ingest.models import HISTORY_MAX, TEXT_CHARS_MAX, Batch, IngestJob, NewJob, Step
+from penstock.schema.ingest import PRIORITY_MAX
 from penstock.states import BATCH, INGEST_JOB, BatchState, IngestState
 
 STAGES = (

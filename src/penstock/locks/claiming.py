@@ -19,17 +19,19 @@ from penstock.catalog.entities.runs import (
     stop_runs,
 )
 from penstock.catalog.events.known_facets import DatasetName
-from penstock.catalog.rows import JobRow, Role, replace
+from penstock.catalog.rows import JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import quality, retry, work
 from penstock.locks.hold_reasons import drop_reasons
-from penstock.locks.lock_rules import Status, usable
+from penstock.locks.lock_rules import usable
 from penstock.locks.quality import NO_CHECKS, Checks
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import NO_NOTES, LotTables, Notes
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 from penstock.states import RunState, WorkState
 
 DatasetNames = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
@@ -123,12 +125,12 @@ def lock_rows(
     """Write the status rows of a new claim; `pinned` are its inputs with their versions."""
     lot, job_id, run_id, running = claim.lot, claim.job_id, claim.run_id, Status.RUNNING
     for dataset, version in pinned.items():
-        row = StatusRow(dataset, lot, Role.INPUT, job_id, running, "", run_id, version, now)
+        row = StatusRow(dataset, lot, DatasetRole.INPUT, job_id, running, "", run_id, version, now)
         tables.put_status(row)
     for dataset in outputs:
         before = tables.outputs.get((dataset, lot))
         version = before.version_id if before is not None else None
-        row = StatusRow(dataset, lot, Role.OUTPUT, job_id, running, "", run_id, version, now)
+        row = StatusRow(dataset, lot, DatasetRole.OUTPUT, job_id, running, "", run_id, version, now)
         tables.put_status(row)
 
 

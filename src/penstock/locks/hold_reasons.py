@@ -2,10 +2,11 @@
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks.lock_rules import Status, readable
+from penstock.locks.lock_rules import readable
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, LotJobRow, ReasonsRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotEventKind
+from penstock.schema.lots import Status
 from penstock.states import ManifestState
 
 QUALITY = EXTERNAL_JOB  # a reason that is no dataset: checks of the lot failed

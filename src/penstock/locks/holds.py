@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.rows import DatasetRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks import work
 from penstock.locks.hold_reasons import add_reason, announce_if_readable, drop_reason
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import LINEAGE, LogRow, LotHoldRow, StatusRow
 from penstock.locks.tables import LockTables
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 
 
 class DerivedLot(Struct, frozen=True):
@@ -120,7 +121,9 @@ def _list_direct(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[Derived
         job = tables.jobs.get(read.job_id)
         if read.run_id is None or job is None:
             continue
-        written = (dataset for role, dataset in uow.io_of(read.run_id) if role == Role.OUTPUT)
+        written = (
+            dataset for role, dataset in uow.io_of(read.run_id) if role == DatasetRole.OUTPUT
+        )
         for output in dict.fromkeys((*job.output_ids, *written)):
             row = tables.outputs.get((output, lot))
             if row is not None and row.run_id == read.run_id:
@@ -162,7 +165,7 @@ def _jobs_beyond(tables: LockTables, dataset_id: str) -> Iterator[str]:
 
 def _readers(tables: LockTables, datasets: list[str]) -> list[str]:
     wires = (wire for dataset in datasets for wire in tables.wires.get(dataset) or ())
-    return list(dict.fromkeys(job for role, job in wires if role == Role.INPUT))
+    return list(dict.fromkeys(job for role, job in wires if role == DatasetRole.INPUT))
 
 
 def _log(

@@ -17,10 +17,11 @@ from penstock.clock import SECOND, Clock, Micros, say_time
 from penstock.errors import PenstockError
 from penstock.locks import claiming, retry, work
 from penstock.locks.commands.lots import register
-from penstock.locks.lock_rules import Status, writable
+from penstock.locks.lock_rules import writable
 from penstock.locks.rows import EXTERNAL_JOB, ClockRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import INTERVAL_MAX, Interval
+from penstock.schema.lot_ids import INTERVAL_MAX, Interval
+from penstock.schema.lots import Status
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 

@@ -4,22 +4,10 @@ A row states what a job does with a lot of a dataset, as its producer (OUTPUT) o
 (INPUT). A lot without rows has no lock.
 """
 
-from enum import StrEnum
 from typing import Final, NamedTuple
 
-from penstock.catalog.rows import Role
-
-
-class Status(StrEnum):
-    """The status of a lot of a dataset for one job."""
-
-    PENDING = "PENDING"  # announced from outside, and incomplete
-    RUNNING = "RUNNING"
-    READY = "READY"  # OUTPUT only: can be read
-    DONE = "DONE"  # INPUT only: consumed
-    ERROR = "ERROR"
-    RESUBMIT = "RESUBMIT"  # OUTPUT only: must be made again; RERUN is another name for it
-    HOLD = "HOLD"  # held until a person releases it
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status
 
 
 class RowLocks(NamedTuple):
@@ -43,23 +31,23 @@ _INPUT: Final = {None: FREE, Status.ERROR: FREE}
 _USED: Final = RowLocks(read=False, write=False, local=True)
 
 
-def locks_of(role: Role, status: Status | None) -> RowLocks:
+def locks_of(role: DatasetRole, status: Status | None) -> RowLocks:
     """Return the locks of a row with this role and status; a status of None means no row."""
-    if role == Role.OUTPUT:
+    if role == DatasetRole.OUTPUT:
         return _OUTPUT.get(status, _LOCKED)
     return _INPUT.get(status, _USED)
 
 
 def readable(output: Status | None) -> bool:
     """Whether a lot with this OUTPUT status exists and may be read."""
-    return output is not None and not locks_of(Role.OUTPUT, output).read
+    return output is not None and not locks_of(DatasetRole.OUTPUT, output).read
 
 
 def writable(output: Status | None) -> bool:
     """Whether a lot with this OUTPUT status may be made."""
-    return not locks_of(Role.OUTPUT, output).write
+    return not locks_of(DatasetRole.OUTPUT, output).write
 
 
 def usable(input_status: Status | None) -> bool:
     """Whether a job with this INPUT status may work on the lot."""
-    return not locks_of(Role.INPUT, input_status).local
+    return not locks_of(DatasetRole.INPUT, input_status).local

@@ -11,10 +11,10 @@ from penstock.catalog.events.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks.hold_reasons import QUALITY, add_reason
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.manifests import Check
+from penstock.schema.lots import Status
 
 WHO = "quality checks"  # the holder of a lot whose checks failed
 _NAME_CHARS_MAX = 200

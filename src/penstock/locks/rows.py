@@ -1,13 +1,14 @@
 """The rows of locks, one frozen value for each table; field order is column order."""
 
-from enum import StrEnum
 from typing import Self
 
 import msgspec
 
-from penstock.catalog.rows import Role, Row
+from penstock.catalog.rows import Row
 from penstock.clock import SECOND, Micros
-from penstock.locks.lock_rules import Status
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 LINEAGE = "LINEAGE"  # the kind of a hold that follows the hold of a dataset upstream
@@ -19,14 +20,6 @@ RELEASE_PREFIX = "given back: "  # begins the error of work whose dependency was
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
-
-
-class Stale(StrEnum):
-    """The policy of a job for lots that are done when an input gets a newer version."""
-
-    RERUN = "rerun"  # make the lot again
-    HOLD = "hold"  # hold the lot until a person decides
-    IGNORE = "ignore"  # only mark the lot as stale
 
 
 class LotJobRow(Row, frozen=True):
@@ -65,7 +58,7 @@ class LotJobDatasetRow(Row, frozen=True):
     """A wire: a job reads or writes the lots of a dataset."""
 
     dataset_id: str
-    role: Role
+    role: DatasetRole
     job_id: str
 
 
@@ -88,7 +81,7 @@ class StatusRow(Row, frozen=True):
 
     dataset_id: str
     lot: str
-    role: Role
+    role: DatasetRole
     job_id: str
     status: Status
     held_from: str

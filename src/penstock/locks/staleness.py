@@ -3,9 +3,11 @@
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks.hold_reasons import drop_reasons, is_for_quality_alone
-from penstock.locks.lock_rules import Status, readable
-from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
+from penstock.locks.lock_rules import readable
+from penstock.locks.rows import LogRow, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
+from penstock.schema.locks import Stale
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 STALE = "stale"  # the action in the log

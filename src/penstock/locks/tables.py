@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from penstock.catalog.entities.runs import lot_facet, lot_of
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db.database import Ask
@@ -27,13 +27,14 @@ from penstock.locks.rows import (
     WorkRow,
 )
 from penstock.lots.tables import LotTables
+from penstock.schema.catalog import DatasetRole
 from penstock.states import WORK, WorkState
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes
 
 OutputKey = tuple[str, str]  # dataset id, lot
 InputKey = tuple[str, str, str]  # dataset id, job id, lot
-Wires = tuple[tuple[Role, str], ...]  # the jobs that read or write a dataset
+Wires = tuple[tuple[DatasetRole, str], ...]  # the jobs that read or write a dataset
 
 _RANK_MIN = -(1 << 62)
 _QUEUE_LENGTH = 256
@@ -154,7 +155,7 @@ class LockTables:
 
     def put_status(self, row: StatusRow) -> None:
         """Change a status row."""
-        if row.role == Role.OUTPUT:
+        if row.role == DatasetRole.OUTPUT:
             self.outputs.put((row.dataset_id, row.lot), row)
         else:
             self.inputs.put((row.dataset_id, row.job_id, row.lot), row)
@@ -192,7 +193,7 @@ class LockTables:
 
     def list_inputs(self, run_id: str) -> list[str]:
         """Return the ids of the datasets that a run reads."""
-        return [dataset for role, dataset in self._uow.io_of(run_id) if role == Role.INPUT]
+        return [dataset for role, dataset in self._uow.io_of(run_id) if role == DatasetRole.INPUT]
 
     def list_holds(self) -> list[LotHoldRow]:
         """Return the holds of whole datasets and jobs."""
@@ -366,7 +367,7 @@ class LockTables:
     def _fetch_wires(self, ids: list[str]) -> dict[str, Wires]:
         wires: dict[str, Wires] = dict.fromkeys(ids, ())
         for dataset, role, job in self._uow.tx.fetch("lot_jobs_by_datasets", ids=ids):
-            wires[dataset] += ((Role(role), job),)
+            wires[dataset] += ((DatasetRole(role), job),)
         return wires
 
     def _fetch_holds(self, ids: list[str]) -> dict[str, LotHoldRow]:

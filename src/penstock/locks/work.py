@@ -7,13 +7,16 @@ again and written in the same transaction.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks import hold_reasons, staleness
-from penstock.locks.lock_rules import Status, readable, usable, writable
-from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
+from penstock.locks.lock_rules import readable, usable, writable
+from penstock.locks.rows import LogRow, LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import sort_key
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import sort_key
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 # A job without inputs has no INPUT rows: its outputs show its progress. The second table maps the
@@ -211,7 +214,7 @@ def refresh_other_jobs(
     Readers need it only when lots became READY or are READY no longer.
     """
     wires = [wire for dataset in job.output_ids for wire in tables.wires.get(dataset) or ()]
-    job_ids = {other for role, other in wires if readers or role == Role.OUTPUT}
+    job_ids = {other for role, other in wires if readers or role == DatasetRole.OUTPUT}
     for job_id in sorted(job_ids - {job.job_id}):
         if (other := tables.jobs.get(job_id)) is not None:
             refresh(tables, other, lots, now, ranks)

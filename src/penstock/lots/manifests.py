@@ -4,7 +4,6 @@ The state of a manifest is in its key, so that a listing of the object store tel
 """
 
 import hashlib
-from enum import StrEnum
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.errors import Invalid
+from penstock.schema.lots import UriType
 from penstock.states import ArcState, ManifestState
 
 SCHEMA = 1
@@ -20,14 +20,6 @@ DATASETS = "datasets"  # where all manifests are
 DATA = "data"  # where attempts write data
 ARCS = "arcs"  # where all state keys are
 RETRY_MARK = "~"  # behind an attempt: it was given to another worker, for the n-th time
-
-
-class UriType(StrEnum):
-    """What the URIs of a manifest name."""
-
-    IDENTIFIER = "identifier"  # one object each
-    PATH = "path"  # everything under it; it ends in /
-    PREFIX = "prefix"  # the one object whose name begins so
 
 
 class Item(Struct, frozen=True, omit_defaults=True):

@@ -3,29 +3,16 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Conflict
+from penstock.schema.catalog import EntityId
+from penstock.schema.subscribers import LotEvent
 
 Outbox = Literal["lots", "runs"]
 
 CHANNEL: Final = "penstock_lots"  # PostgreSQL notifies it at each commit that adds to an outbox
 _LAST: dict[Outbox, str] = {"lots": "last_lot_event", "runs": "last_run_end"}
-
-
-class LotEvent(Shape, frozen=True):
-    """Something that happened to a lot: `state` is its manifest's, `run` what made it so."""
-
-    id: int
-    at: str
-    kind: str
-    dataset: EntityId
-    lot: str
-    state: str
-    version: str | None
-    job: EntityId | None
-    run: str | None
 
 
 def events_after(tx: Transaction, after: int, most: int) -> Sequence[LotEvent]:

@@ -1,17 +1,9 @@
 """The rows of lots, one frozen value per table; field order is column order."""
 
-from enum import StrEnum
-
 from penstock.catalog.rows import Row
 from penstock.clock import Micros
+from penstock.schema.subscribers import SubscriberKind
 from penstock.states import ManifestState
-
-
-class SubscriberKind(StrEnum):
-    """What a subscriber is told, and how."""
-
-    WEBHOOK = "webhook"  # every event of a lot, as a signed POST
-    OPENLINEAGE = "openlineage"  # our runs that have ended, as OpenLineage events
 
 
 class LotDatasetRow(Row, frozen=True):

@@ -10,9 +10,9 @@ from msgspec import Struct
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
+from penstock.schema.lot_ids import Interval, IntervalLot, check_lot, parse_interval
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes

@@ -4,14 +4,16 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from penstock.catalog.shapes import EntityId, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import PenstockError
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.provenance.history import LotAt
-from penstock.provenance.shapes import (
+from penstock.provenance.trace import FoundObject, FoundRun, Node, Walk
+from penstock.provenance.verify import listed, read_manifest
+from penstock.schema.catalog import EntityId
+from penstock.schema.provenance import (
     Arrived,
     Contents,
     Deposit,
@@ -22,8 +24,7 @@ from penstock.provenance.shapes import (
     Outside,
     Provenance,
 )
-from penstock.provenance.trace import FoundObject, FoundRun, Node, Walk
-from penstock.provenance.verify import listed, read_manifest
+from penstock.schema.shape import time_or_none
 from penstock.states import ManifestState
 
 Find = Callable[[Sequence[str]], Sequence[FoundObject]]  # all stored versions, by ARKs

@@ -7,7 +7,7 @@ claimed, registered or deposited is an agent; a version of a job is the plan of 
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from penstock.provenance.shapes import (
+from penstock.schema.provenance import (
     Contents,
     Deposit,
     DepositedObject,

@@ -7,22 +7,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import takewhile
 from typing import TypeVar
 
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
-from penstock.catalog.shapes import Shape
 from penstock.db import Database
 from penstock.errors import Invalid, NotFound, PenstockError
-from penstock.lots.manifests import Item, Manifest, PartLine, UriType, decode
+from penstock.lots.manifests import Item, Manifest, PartLine, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
 from penstock.provenance.history import LotName, versions_of
 from penstock.provenance.trace import FoundObject, Walk, walk_back
+from penstock.schema.lots import UriType
+from penstock.schema.provenance import VerifyCounts, VerifyStep, VerifyStepKind
+from penstock.schema.shape import Shape
 from penstock.states import ManifestState
 
 T = TypeVar("T")
@@ -138,40 +139,6 @@ READERS = 4
 _PAGE = 200
 
 
-class StepKind(StrEnum):
-    """What a step of a verification tells."""
-
-    PROGRESS = "progress"
-    FAULT = "fault"
-    END = "end"
-
-
-class Counts(Shape, frozen=True):
-    """How much was read so far; objects are those that deposits have stored.
-
-    The data of `removed` versions is not there to be read.
-    """
-
-    lots: int = 0
-    versions: int = 0
-    removed: int = 0
-    files: int = 0
-    bytes: int = 0
-    objects: int = 0
-    faults: int = 0
-
-
-class Step(Shape, frozen=True):
-    """How far it is and, if it is a fault, what is wrong where."""
-
-    kind: StepKind
-    done: Counts
-    where: str | None = None
-    what: str | None = None
-    lot: str | None = None
-    version: str | None = None
-
-
 class Order(Shape, frozen=True):
     """What to verify: a lot or all, as it is now or ever was, with what it was made from."""
 
@@ -208,18 +175,18 @@ class Verification:
     dataset: LotName  # its lot is not looked at
     order: Order
     stop: threading.Event = field(default_factory=threading.Event)
-    _done: Counts = field(default_factory=Counts)
+    _done: VerifyCounts = field(default_factory=VerifyCounts)
     _seen: set[str] = field(default_factory=set)  # versions and ARKs
     _told: float = 0.0
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[VerifyStep]:
         """Every fault, how far it is now and then, and at last what it came to."""
         with ThreadPoolExecutor(READERS, thread_name_prefix="verify") as pool:
             for lot, current in takewhile(lambda _: not self.stop.is_set(), self._lots()):
                 self._add(lots=1)
                 yield from self._lot(pool, lot, current)
         if not self.stop.is_set():
-            yield Step(StepKind.END, self._done)
+            yield VerifyStep(VerifyStepKind.END, self._done)
 
     def _lots(self) -> Iterator[tuple[str, str | None]]:
         """The lots in question, each with the version that it has now."""
@@ -240,7 +207,7 @@ class Verification:
             after = page[-1][0]
             yield from page
 
-    def _lot(self, pool: ThreadPoolExecutor, lot: str, current: str | None) -> Iterator[Step]:
+    def _lot(self, pool: ThreadPoolExecutor, lot: str, current: str | None) -> Iterator[VerifyStep]:
         behind = _Behind()
         level = self._roots(lot, current)
         depth = None if self.order.upstream else 0
@@ -266,7 +233,7 @@ class Verification:
                 roots += versions_of(tx, name)
         return dict.fromkeys(roots, lot)
 
-    def _stored(self, arks: list[str]) -> Iterator[Step]:
+    def _stored(self, arks: list[str]) -> Iterator[VerifyStep]:
         """Read the objects that deposits have stored, each once, in all its versions."""
         with self.database.read() as tx:
             found = tx.rows(FoundObject, "objects_by_arks", arks=arks)
@@ -281,7 +248,7 @@ class Verification:
 
     def _version(
         self, pool: ThreadPoolExecutor, row: ManifestRow, behind: _Behind
-    ) -> Iterator[Step]:
+    ) -> Iterator[VerifyStep]:
         if row.state == ManifestState.REMOVED:
             self._add(removed=1)
             return
@@ -305,14 +272,14 @@ class Verification:
             what = "the manifest is not in the store" if is_lost else str(error)
             yield self._fault(row.key, what, row)
 
-    def _fault(self, where: str, what: str, row: ManifestRow | None = None) -> Step:
+    def _fault(self, where: str, what: str, row: ManifestRow | None = None) -> VerifyStep:
         self._add(faults=1)
         lot, version = (row.lot, row.version_id) if row is not None else (None, None)
-        return Step(StepKind.FAULT, self._done, where, what, lot, version)
+        return VerifyStep(VerifyStepKind.FAULT, self._done, where, what, lot, version)
 
-    def _progress(self) -> Step:
+    def _progress(self) -> VerifyStep:
         self._told = time.monotonic()
-        return Step(StepKind.PROGRESS, self._done)
+        return VerifyStep(VerifyStepKind.PROGRESS, self._done)
 
     def _add(self, **more: int) -> None:
         grown = {name: getattr(self._done, name) + count for name, count in more.items()}

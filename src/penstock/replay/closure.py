@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.hold_reasons import QUALITY
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import HOLD_SENTINEL, LotJobRow, ReasonsRow, WorkRow
 from penstock.replay.target import Target, find_bad
 from penstock.replay.walk import LotRun, Node, Work, made_by, parts, walk
+from penstock.schema.catalog import EntityId
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, TypeVar
 
-from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid
 from penstock.replay import rules
 from penstock.replay.closure import Stained, closure
 from penstock.replay.target import Target
+from penstock.schema.catalog import EntityId
+from penstock.schema.operations import JobTotal, PlannedStep, ReplayAction, ReplayPlan, ReplayTotals
+from penstock.schema.shape import time_or_none
 from penstock.states import WorkState
 
 K = TypeVar("K", bound=Hashable)
@@ -92,72 +93,7 @@ def wall_time(before: Before, micros: Sequence[Micros], at_once: int) -> Micros:
 STEPS_MAX = 100_000
 
 
-class Action(StrEnum):
-    """What a replay does about a step when its turn has come."""
-
-    RERUN = "rerun"
-    FOLLOW = "follow"  # it is to be done anyway: see how it ends
-    LEAVE = "leave"  # it is held, and waits for a person
-    BLOCKED = "blocked"  # something before it is left
-
-
-class Step(Shape, frozen=True):
-    """One job's work on one lot: `before` are the numbers of the steps that come first.
-
-    `run`, with its job version and how long it took, is the last good one; `now` is where the
-    work stands.
-    """
-
-    number: int
-    namespace: str
-    job: str
-    lot: str
-    depth: int
-    before: Sequence[int]
-    is_root: bool
-    action: Action
-    now: WorkState
-    note: str
-    run: str | None
-    job_version: str | None
-    ended_at: str | None
-    seconds: float
-
-
-class JobTotal(Shape, frozen=True):
-    """How many steps a job has in a replay, and how long they took."""
-
-    namespace: str
-    job: str
-    steps: int
-    seconds: float
-
-
-class Totals(Shape, frozen=True):
-    """What a replay comes to; times are those of past runs, in seconds.
-
-    `cost` is all of them, one after the other; `critical_path` the longest way through; `wall`
-    what it would take with `at_once` steps at a time.
-    """
-
-    steps: int
-    actions: Mapping[Action, int]
-    jobs: Sequence[JobTotal]
-    cost_seconds: float
-    critical_path_seconds: float
-    wall_seconds: float
-    at_once: int
-
-
-class Plan(Shape, frozen=True):
-    """What a replay would do."""
-
-    target: str
-    totals: Totals
-    steps: Sequence[Step]
-
-
-_ACTIONS = dict.fromkeys((WorkState.DONE, WorkState.HELD), Action.RERUN)
+_ACTIONS = dict.fromkeys((WorkState.DONE, WorkState.HELD), ReplayAction.RERUN)
 
 
 class Ordered(NamedTuple):
@@ -196,7 +132,7 @@ def find_steps(tx: Transaction, target: Target) -> Ordered:
     return Ordered(pinned, [found[key] for key in order], before)
 
 
-def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, Plan]:
+def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, ReplayPlan]:
     """What a replay of a target would do now, as work and as it is shown."""
     target.check()
     if at_once < 1:
@@ -209,24 +145,24 @@ def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, P
         _step(place, each, depths[place], found.before[place], actions[place], notes[place])
         for place, each in enumerate(found.work)
     ]
-    return found, Plan(target.sentence, _totals(found, actions, at_once), steps)
+    return found, ReplayPlan(target.sentence, _totals(found, actions, at_once), steps)
 
 
-def _actions(found: Ordered) -> list[Action]:
+def _actions(found: Ordered) -> list[ReplayAction]:
     """What would be done; what is after something that is left cannot be."""
-    actions: list[Action] = []
+    actions: list[ReplayAction] = []
     for each, earlier in zip(found.work, found.before, strict=True):
-        if any(actions[place] in (Action.LEAVE, Action.BLOCKED) for place in earlier):
-            actions.append(Action.BLOCKED)
+        if any(actions[place] in (ReplayAction.LEAVE, ReplayAction.BLOCKED) for place in earlier):
+            actions.append(ReplayAction.BLOCKED)
         else:
             actions.append(_action(each))
     return actions
 
 
-def _action(each: Stained) -> Action:
+def _action(each: Stained) -> ReplayAction:
     if each.row.state != WorkState.RUNNING and (each.is_kept or each.held):
-        return Action.LEAVE
-    return _ACTIONS.get(WorkState(each.row.state), Action.FOLLOW)
+        return ReplayAction.LEAVE
+    return _ACTIONS.get(WorkState(each.row.state), ReplayAction.FOLLOW)
 
 
 def _notes(tx: Transaction, found: Sequence[Stained]) -> list[str]:
@@ -263,11 +199,11 @@ def _step(
     each: Stained,
     depth: int,
     before: Sequence[int],
-    action: Action,
+    action: ReplayAction,
     note: str,
-) -> Step:
+) -> PlannedStep:
     run = each.run
-    return Step(
+    return PlannedStep(
         number=place + 1,
         namespace=each.wired.name.namespace,
         job=each.wired.name.name,
@@ -305,16 +241,16 @@ def _said_of(each: Stained) -> str:
             return "is to be done already"
 
 
-def _totals(found: Ordered, actions: Sequence[Action], at_once: int) -> Totals:
+def _totals(found: Ordered, actions: Sequence[ReplayAction], at_once: int) -> ReplayTotals:
     counts: Counter[EntityId] = Counter()
     costs: Counter[EntityId] = Counter()
     micros = []
     for each, action in zip(found.work, actions, strict=True):
-        own = 0 if action in (Action.LEAVE, Action.BLOCKED) else each.micros
+        own = 0 if action in (ReplayAction.LEAVE, ReplayAction.BLOCKED) else each.micros
         micros.append(own)
         counts[each.wired.name] += 1
         costs[each.wired.name] += own
-    return Totals(
+    return ReplayTotals(
         steps=len(found.work),
         actions=dict(Counter(actions)),
         jobs=[

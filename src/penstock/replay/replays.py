@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from penstock import ids
-from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import SECOND, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
@@ -21,9 +20,11 @@ from penstock.replay.commands import (
     SettleReplay,
     StartReplay,
 )
-from penstock.replay.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
+from penstock.replay.plan import STEPS_MAX, Ordered, find_steps, make_plan
 from penstock.replay.rows import Asked, NewStep, ReplayRow, StepRow
 from penstock.replay.target import Target
+from penstock.schema.operations import Replay, ReplayPlan, ReplayStep
+from penstock.schema.shape import time_or_none
 from penstock.states import ReplayState, StepState, WorkState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
@@ -73,55 +74,6 @@ SHOWN_MAX = 100  # of the steps that go or have failed
 Allowed = Callable[[str], None]  # refuses a namespace, or does nothing
 
 
-class StepShown(Shape, frozen=True):
-    """A step of a replay: `run` has done it again, `run_before` is the last that did not count."""
-
-    number: int
-    namespace: str
-    job: str
-    lot: str
-    depth: int
-    state: StepState
-    run_before: str | None
-    run: str | None
-    seconds: float
-    note: str
-    at: str
-    now: WorkState | None
-
-
-class Progress(Shape, frozen=True):
-    """How far a replay is; `versions` are those of the lot that are bad, if it is of one lot.
-
-    `stale` is how many of those not begun were stale when it ended: their own rule decides.
-    `cost_seconds` is how long its steps took before, `done_seconds` those of them that are done
-    again; `seconds` is how long it has run. Of what goes or failed the first SHOWN_MAX are there.
-    """
-
-    id: str
-    namespace: str
-    target: str
-    versions: Sequence[str]
-    state: ReplayState
-    max_running: int
-    steps: int
-    pending: int
-    going: int
-    done: int
-    failed: int
-    blocked: int
-    stale: int
-    cost_seconds: float
-    done_seconds: float
-    under_way: Sequence[StepShown]
-    failures: Sequence[StepShown]
-    seconds: float
-    who: str
-    why: str
-    created_at: str
-    since: str
-
-
 class Replays:
     """Plans replays, begins them, moves them on, and tells how far they are."""
 
@@ -131,7 +83,7 @@ class Replays:
 
     def plan(
         self, target: Target, *, at_once: int = MAX_RUNNING, may: Allowed = lambda namespace: None
-    ) -> Plan:
+    ) -> ReplayPlan:
         """What a replay would do now; nothing is written.
 
         `may` refuses who must not see the jobs of a namespace.
@@ -150,7 +102,7 @@ class Replays:
         *,
         max_running: int = MAX_RUNNING,
         may: Allowed = lambda namespace: None,
-    ) -> Progress:
+    ) -> Replay:
         """Begin a replay, once: the same again under the same id only tells how far it is.
 
         `may` refuses who must not rerun the jobs of a namespace.
@@ -168,23 +120,23 @@ class Replays:
         self._catalog.submit(command).result()
         return self.status(row_id)
 
-    def pause(self, replay_id: str, who: str, why: str = "") -> Progress:
+    def pause(self, replay_id: str, who: str, why: str = "") -> Replay:
         """Set no more steps going, until it is resumed."""
         return self._move(replay_id, who, why, ReplayState.PAUSED)
 
-    def resume(self, replay_id: str, who: str, why: str = "") -> Progress:
+    def resume(self, replay_id: str, who: str, why: str = "") -> Replay:
         """Go on from where it was paused."""
         return self._move(replay_id, who, why, ReplayState.RUNNING)
 
-    def cancel(self, replay_id: str, who: str, why: str = "") -> Progress:
+    def cancel(self, replay_id: str, who: str, why: str = "") -> Replay:
         """Stop for good; what was set going ends by itself, the rest is left to its own rule."""
         return self._move(replay_id, who, why, ReplayState.CANCELLED)
 
-    def _move(self, replay_id: str, who: str, why: str, state: ReplayState) -> Progress:
+    def _move(self, replay_id: str, who: str, why: str, state: ReplayState) -> Replay:
         self._catalog.submit(MoveReplay(who, why, replay_id, state)).result()
         return self.status(replay_id)
 
-    def step(self, replay_id: str) -> Progress:
+    def step(self, replay_id: str) -> Replay:
         """Note what has ended and set the next steps going; safe to call from anywhere, any time.
 
         A step that ends at once, because somebody has done it already, lets others go.
@@ -254,12 +206,12 @@ class Replays:
         with logs.about(replay=row_id, job=f"{step.namespace}/{step.job}", lot=step.lot):
             log.info("step %d of replay %s is %s%s", number, row_id, step.state, said)
 
-    def status(self, replay_id: str) -> Progress:
+    def status(self, replay_id: str) -> Replay:
         """How far a replay is."""
         with self._catalog.read() as tx:
             return self._progress(tx, _row(tx, replay_id))
 
-    def last(self, most: int = 100, namespace: str = "") -> list[Progress]:
+    def last(self, most: int = 100, namespace: str = "") -> list[Replay]:
         """The last replays, of all or of one namespace, newest first."""
         with self._catalog.read() as tx:
             rows = tx.rows(ReplayRow, "last_replays", most=most, namespace=namespace)
@@ -267,7 +219,7 @@ class Replays:
 
     def steps(
         self, replay_id: str, *, state: StepState | None = None, first: int = 1, most: int = 100
-    ) -> list[StepShown]:
+    ) -> list[ReplayStep]:
         """Steps of a replay in order, those in a state if it is named, from a number on."""
         with self._catalog.read() as tx:
             row = _row(tx, replay_id)
@@ -276,13 +228,13 @@ class Replays:
                 return [_shown(found) for found in tx.fetch("read_replay_steps", **which)]
             return _in_state(tx, row.id, state, first, most)
 
-    def _progress(self, tx: Transaction, row: ReplayRow) -> Progress:
+    def _progress(self, tx: Transaction, row: ReplayRow) -> Replay:
         counts = row.counted
         running = row.state == ReplayState.RUNNING
         micros = row.ran + (self._clock() - row.since if running else 0)
         going = _in_state(tx, row.id, StepState.GOING) if counts.going else []
         failed = _in_state(tx, row.id, StepState.FAILED) if counts.failed else []
-        return Progress(
+        return Replay(
             id=row.id,
             namespace=row.namespace,
             target=row.asked.target.sentence,
@@ -348,14 +300,14 @@ def _new_steps(found: Ordered) -> tuple[NewStep, ...]:
 
 def _in_state(
     tx: Transaction, row_id: str, state: StepState, first: int = 1, most: int = SHOWN_MAX
-) -> list[StepShown]:
+) -> list[ReplayStep]:
     which = {"replay_id": row_id, "state": state, "first": first, "most": most}
     return [_shown(found) for found in tx.fetch("read_replay_steps_in_state", **which)]
 
 
-def _shown(row: Row) -> StepShown:
+def _shown(row: Row) -> ReplayStep:
     number, namespace, job, lot, depth, state, before, run, micros, note, at, now = row
-    return StepShown(
+    return ReplayStep(
         number=number,
         namespace=namespace,
         job=job,

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.locks import work as rules
 from penstock.locks.hold_reasons import QUALITY, is_for_quality_alone
-from penstock.locks.lock_rules import Status, readable
+from penstock.locks.lock_rules import readable
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.replay.rows import StepRow
+from penstock.schema.lots import Status
 from penstock.states import StepState, WorkState
 
 KEPT = "somebody keeps the job from this lot: let it go first"

@@ -13,8 +13,8 @@ from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.queries.claims import find_dataset, get_lot_job
-from penstock.lots.ids import check_lot
 from penstock.replay.walk import LotRun, Node, fetch_runs, lot_runs, made_by
+from penstock.schema.lot_ids import check_lot
 
 FOREVER: Micros = (1 << 63) - 1
 

@@ -16,7 +16,6 @@ from penstock.errors import NotFound
 from penstock.plane import Plane
 from penstock.server import openapi
 from penstock.server import openapi as docs
-from penstock.server.asgi import Receive, Scope, Send
 from penstock.server.auth import Gate, Heading, Sender, check_host, heading, is_loopback, sender_of
 from penstock.server.content import (
     PARSE_INLINE_BYTES_MAX,
@@ -25,16 +24,26 @@ from penstock.server.content import (
     Share,
     Stream,
     body_reader,
+    query_reader,
     read_content,
     unpack,
 )
 from penstock.server.errors import UNEXPECTED, refusal
 from penstock.server.metrics import Metrics
-from penstock.server.parameters import query_reader
-from penstock.server.requests import Call, Door, IngestRequest
-from penstock.server.responses import Answer, Flow, Page, answer, messages, pour
+from penstock.server.requests import IngestRequest, RequestContext, ServerState
+from penstock.server.responses import (
+    Answer,
+    Flow,
+    Page,
+    Receive,
+    Scope,
+    Send,
+    answer,
+    messages,
+    pour,
+)
 from penstock.server.routes.table import CAPABILITIES, ROUTES
-from penstock.server.routing import Reach, Route, Router
+from penstock.server.routing import INGEST, READ, UPLOAD, Reach, Route, Router
 from penstock.telemetry import logs, tracing
 
 # The rest of a smaller body that is refused is read and dropped, and the connection is kept.
@@ -91,7 +100,7 @@ class Api:
         self._surface = _surface()
         settings = plane.settings
         self._wrong_keys = WrongKeys(plane.database, clock=plane.clock)
-        self.door = Door(
+        self.state = ServerState(
             plane,
             Gate(
                 plane.keys,
@@ -116,11 +125,11 @@ class Api:
         started = perf_counter()
         method: str = scope["method"]
         template = _UNMATCHED
-        asked = _Asked(Share(self.door.budget))
+        asked = _Asked(Share(self.state.budget))
         given: Answer | Flow
         try:
             head = heading(scope["headers"])
-            sender = sender_of(scope, head, self.door.gate.proxies)
+            sender = sender_of(scope, head, self.state.gate.proxies)
             asked.caller = sender.caller
             check_host(scope)
             route, names = self._surface.router.find(method, scope["raw_path"])
@@ -139,7 +148,7 @@ class Api:
         finally:
             asked.share.release()
         if isinstance(given, Flow):
-            self.door.metrics.answered(method, template, 200, perf_counter() - started)
+            self.state.metrics.answered(method, template, 200, perf_counter() - started)
             await pour(given, method, receive, send)
             return
         start, body = messages(given)
@@ -150,11 +159,11 @@ class Api:
             return
         # An unknown method or path is the caller's text: as a label it would grow without end.
         shown = method if template is not _UNMATCHED else _UNMATCHED
-        self.door.metrics.answered(shown, template, given.status, perf_counter() - started)
+        self.state.metrics.answered(shown, template, given.status, perf_counter() - started)
 
     def close(self) -> None:
         """End the threads of the door, and report the keys that were refused."""
-        self.door.close()
+        self.state.close()
         self._wrong_keys.close()
 
     async def _serve(
@@ -171,7 +180,7 @@ class Api:
         asked.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
         key = await self._admit(route, names, head, sender)
         asked.key = key.name
-        self.door.rates.count_request(key)
+        self.state.rates.count_request(key)
         if head.traceparent is None or not tracing.is_on():
             return await self._handle(route, names, scope, receive, head, sender, key, asked)
         with tracing.called_by(head.traceparent.decode("latin-1")):
@@ -190,32 +199,32 @@ class Api:
     ) -> Answer | Flow:
         """Collect what the handler needs, and run it."""
         for what, name in names.items():
-            check_name(name, what, self.door.limits.name_length_max)
+            check_name(name, what, self.state.limits.name_length_max)
         needs = route.needs
         arguments: dict[str, Any] = {**names}
         if "key" in needs:
             arguments["key"] = key
         if "now" in needs:
-            arguments["now"] = self.door.plane.clock()
+            arguments["now"] = self.state.plane.clock()
         if "query" in needs:
             arguments["query"] = self._surface.queries[route](scope["query_string"])
-        if route.streams:
-            bytes_max = self.door.plane.settings.payload_bytes_max
-            count = partial(self.door.rates.count_bytes, key)
+        if route.run is UPLOAD:
+            bytes_max = self.state.plane.settings.payload_bytes_max
+            count = partial(self.state.rates.count_bytes, key)
             arguments["stream"] = Stream(receive, head, bytes_max, count)
         elif "content" in needs:
             arguments["content"] = await self._content(head, receive, key, asked)
         elif "body" in needs:
             content = await self._content(head, receive, key, asked)
-            parse, depth_max = self._surface.bodies[route], self.door.limits.json_depth_max
+            parse, depth_max = self._surface.bodies[route], self.state.limits.json_depth_max
             if len(content) > PARSE_INLINE_BYTES_MAX:
-                arguments["body"] = await self.door.parse(parse, content, depth_max)
+                arguments["body"] = await self.state.parse(parse, content, depth_max)
             else:
                 arguments["body"] = parse(content, depth_max)
         try:
             return await self._run(route, arguments, head, sender, key)
         except NotFound:
-            child = None if route.streams else await self._child_job(names)
+            child = None if route.run is UPLOAD else await self._child_job(names)
             if child is None:
                 raise
         return await self._run(route, {**arguments, "job": child}, head, sender, key)
@@ -226,35 +235,35 @@ class Api:
             return None
 
         def find(namespace: str, job: str) -> str | None:
-            with self.door.plane.catalog.read() as tx:
+            with self.state.plane.catalog.read() as tx:
                 child = find_child(tx, namespace, job)
             return child.name if child is not None else None
 
-        return await self.door.in_thread(find, names["namespace"], names["job"])
+        return await self.state.in_thread(find, names["namespace"], names["job"])
 
     async def _run(
         self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
     ) -> Answer | Flow:
         """Run the handler where it belongs, and turn its value to JSON."""
-        if route.reads:
-            return await self.door.in_thread(self._look, route, arguments)
-        if route.visits:
-            return await self.door.by_clerk(self._attend, route, key, arguments)
-        call = Call(self.door, key, head, sender)
-        value = await route.handler(call, **arguments)
+        if route.run is READ:
+            return await self.state.in_thread(self._read, route, arguments)
+        if route.run is INGEST:
+            return await self.state.in_ingest_thread(self._serve_ingest, route, key, arguments)
+        context = RequestContext(self.state, key, head, sender)
+        value = await route.handler(context, **arguments)
         if isinstance(value, Flow):
             return value
-        return answer(value, route.status, tuple(call.headers))
+        return answer(value, route.status, tuple(context.headers))
 
-    def _look(self, route: Route, arguments: dict[str, Any]) -> Answer:
-        with self.door.plane.catalog.read() as tx:
+    def _read(self, route: Route, arguments: dict[str, Any]) -> Answer:
+        with self.state.plane.catalog.read() as tx:
             value = route.handler(tx, **arguments)
         return answer(value, route.status)
 
-    def _attend(self, route: Route, key: Key, arguments: dict[str, Any]) -> Answer:
-        visit = IngestRequest(self.door.plane, key, self.door.limits)
-        value = route.handler(visit, **arguments)
-        return answer(value, visit.status or route.status)
+    def _serve_ingest(self, route: Route, key: Key, arguments: dict[str, Any]) -> Answer:
+        request = IngestRequest(self.state, key)
+        value = route.handler(request, **arguments)
+        return answer(value, request.status or route.status)
 
     async def _admit(
         self, route: Route, names: dict[str, str], head: Heading, sender: Sender
@@ -262,10 +271,10 @@ class Api:
         """Return the caller's key if it may make this call."""
         if route.role is None:
             return LOCAL
-        gate = self.door.gate
+        gate = self.state.gate
         key = gate.at_once(route.method, head, sender)
         if key is None:
-            key = await self.door.in_thread(gate.ask, route.method, head, sender)
+            key = await self.state.in_thread(gate.ask, route.method, head, sender)
         key.require_role(route.role)
         if route.reach is Reach.NAMESPACE:
             key.require_namespace(names["namespace"])
@@ -280,11 +289,11 @@ class Api:
         asked.has_unread_body = False
         if head.encoding is not None:
             if len(content) > UNPACK_INLINE_BYTES_MAX:
-                unpacking = self.door.parse(unpack, content, head.encoding, bytes_max, share)
+                unpacking = self.state.parse(unpack, content, head.encoding, bytes_max, share)
                 content = await unpacking
             else:
                 content = unpack(content, head.encoding, bytes_max, share)
-        self.door.rates.count_bytes(key, len(content))
+        self.state.rates.count_bytes(key, len(content))
         return content
 
 

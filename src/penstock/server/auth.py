@@ -12,8 +12,7 @@ from penstock.access.caller import Proxies, parse_address
 from penstock.access.keys import LOCAL, Key, Keys
 from penstock.access.wrong_keys import WrongKeys
 from penstock.errors import Busy, Forbidden, Malformed, Unauthorized
-from penstock.server.asgi import Scope
-from penstock.server.responses import Header
+from penstock.server.responses import Header, Scope
 
 SENDER = signing.SENDER.lower().encode()
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

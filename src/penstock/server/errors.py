@@ -4,10 +4,10 @@ import logging
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
 
 from penstock import errors, ids
 from penstock.errors import PenstockError
+from penstock.schema.shape import Refusal
 from penstock.server.responses import Answer, Header
 
 _log = logging.getLogger(__name__)
@@ -44,13 +44,6 @@ STATUS: dict[type[PenstockError], int] = {
     errors.Unavailable: 503,
 }
 UNEXPECTED = 500
-
-
-class Refusal(Struct, frozen=True):
-    """What a caller is told when a call fails: the status once more, and what to do next."""
-
-    code: int
-    message: str
 
 
 def status_of(error: PenstockError) -> int:

@@ -1,136 +1,30 @@
 """What the API shows of ingest."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable
 
 import msgspec
 
-from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.archive.register import StoredRow
-from penstock.ingest.collections import Collection
 from penstock.ingest.intake.places import shown
-from penstock.ingest.models import Batch, Hold, IngestJob, PayloadType, SubmissionMode, Tally
+from penstock.ingest.models import Batch, Hold, IngestJob, Tally
 from penstock.ingest.notifications.reports import Report
 from penstock.ingest.progress import Progress
 from penstock.ingest.transitions import resume_stage
-from penstock.locks.shapes import Held
-from penstock.states import BatchState, IngestState
-
-
-class ShownCollection(Collection, frozen=True, kw_only=True):
-    """A collection, and who has stopped it; its secret is covered."""
-
-    held: Held | None
-
-
-class StateTally(Shape, frozen=True):
-    """How many jobs are in a state, and the bytes they need."""
-
-    jobs: int
-    bytes: int
-
-
-class ShownBatch(Shape, frozen=True):
-    """A batch and how far it is; where the queue is in ZooKeeper, lists have no tally."""
-
-    id: str
-    collection: str
-    status: BatchState
-    message: str
-    submitter: str
-    payload_url: str
-    payload_name: str
-    payload_type: PayloadType
-    mode: SubmissionMode
-    key: str | None
-    jobs: int
-    tally: Mapping[str, StateTally] | None
-    last_modified: str
-    submitted_at: str
-    locked_by: str | None
-
-
-class ReachedState(Shape, frozen=True):
-    """When a job came to a state."""
-
-    status: IngestState
-    at: str
-
-
-class Download(Shape, frozen=True):
-    """The bytes of a long download that have arrived; `total` is null if it is unknown."""
-
-    bytes: int
-    total: int | None
-    at: str
-
-
-class ShownIngestJob(Shape, frozen=True):
-    """One object of a batch and how far it is; `resumesAt` is the stage a resume goes to.
-
-    `download` is there while files come that take more than some seconds.
-    """
-
-    id: str
-    batch: str
-    collection: str
-    status: IngestState
-    last_successful_status: IngestState | None
-    resumes_at: IngestState | None
-    retry_count: int
-    message: str
-    priority: int
-    space_needed: int
-    payload_url: str
-    payload_name: str
-    payload_type: PayloadType
-    mode: SubmissionMode
-    primary_id: str | None
-    local_ids: Sequence[str]
-    title: str | None
-    working_folder: str
-    last_modified: str
-    history: Sequence[ReachedState]
-    locked_by: str | None
-    download: Download | None
-
-
-class ShownReport(Shape, frozen=True):
-    """What a depositor was told about a batch; jobs are named by their ids."""
-
-    number: int
-    kind: Literal["status", "update"]
-    batch: str
-    collection: str
-    submitter: str
-    payload_url: str
-    submitted_at: str
-    last_modified: str
-    successful_jobs: Sequence[str]
-    failed_jobs: Sequence[str]
-    newly_successful: Sequence[str]
-    still_open: Sequence[str]
-    gone: Sequence[str]
-    text: str
-
-
-class StoredObject(Shape, frozen=True):
-    """One version of an object, and the deposit that made it."""
-
-    ark: str
-    version: int
-    collection: str
-    batch: str
-    job: str
-    location: str
-    digest: str
-    files: int
-    bytes: int
-    title: str
-    run_id: str
-    at: str
+from penstock.schema.ingest import (
+    Collection,
+    Download,
+    ReachedState,
+    ShownBatch,
+    ShownCollection,
+    ShownIngestJob,
+    ShownReport,
+    StateTally,
+    StoredObject,
+)
+from penstock.schema.lots import Held
+from penstock.states import IngestState
 
 
 def shown_hold(hold: Hold | None) -> Held | None:

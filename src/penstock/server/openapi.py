@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from penstock import __version__
-from penstock.catalog.text_schemas import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
-from penstock.server.errors import STATUS, Refusal
+from penstock.schema.shape import Refusal
+from penstock.schema.texts import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
+from penstock.server.errors import STATUS
 from penstock.server.responses import Flow, Page
-from penstock.server.routing import Route
+from penstock.server.routing import UPLOAD, Route
 
 Json = dict[str, Any]
 
@@ -278,7 +279,7 @@ def _operation_openapi(route: Route, tag: str, schemas: _Schemas) -> Json:
     if body is not None:
         content = {"application/json": {"schema": schemas.of(body)}}
         operation["requestBody"] = {"required": schemas.is_needed(body), "content": content}
-    if route.streams:
+    if route.run is UPLOAD:
         operation["requestBody"] = {"required": True, "content": _BYTES}
     return operation
 

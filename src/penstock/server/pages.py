@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from importlib import resources
 
-from penstock.server.asgi import App, Receive, Scope, Send
 from penstock.server.auth import count_hosts
-from penstock.server.responses import Answer, Header, messages
+from penstock.server.responses import Answer, App, Header, Receive, Scope, Send, messages
 from penstock.web.files import File, Files
 
 _POLICY = (

@@ -1,12 +1,14 @@
-"""One reader of the outbox for all who follow it: each wake is one query, however many they are."""
+"""Notices of new lot events, and the number of the last write, shared by all readers."""
 
 import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +17,8 @@ from penstock.db import Database
 from penstock.db.database import Listener
 from penstock.errors import Busy, PenstockError
 from penstock.locks.queries import visibility
-from penstock.lots.outbox import CHANNEL, LotEvent, events_after
+from penstock.lots.outbox import CHANNEL, events_after
+from penstock.schema.subscribers import LotEvent
 from penstock.telemetry import logs
 
 PAGE = 500
@@ -207,3 +210,31 @@ class Relay:
         for follower in self._followers:
             follower.offer(frames)
         handed.set()
+
+
+FRESH_SECONDS = 0.5
+
+
+@dataclass
+class Epochs:
+    """Belongs to the event loop alone; the database is asked in a thread."""
+
+    database: Database
+    readers: ThreadPoolExecutor
+    _last: int = 0
+    _asked_at: float = -FRESH_SECONDS
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def last(self) -> int:
+        """The number of the last write, as it was at most half a second ago."""
+        async with self._turn:
+            if monotonic() - self._asked_at >= FRESH_SECONDS:
+                loop = asyncio.get_running_loop()
+                self._last = await loop.run_in_executor(self.readers, self._read)
+                self._asked_at = monotonic()
+        return self._last
+
+    def _read(self) -> int:
+        with self.database.read() as tx:
+            row = tx.fetch_one("last_epoch")
+        return int(row[0]) if row is not None else 0

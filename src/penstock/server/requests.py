@@ -1,7 +1,8 @@
-"""One request on its way through the door."""
+"""The state of a server, what a handler gets of a request, and the log of changes to lots."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -10,37 +11,41 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from penstock.access.keys import Key
 from penstock.catalog.events.parse import Limits, check_name, check_text
-from penstock.catalog.queries.catalog import get_dataset, get_run
+from penstock.catalog.queries.datasets import get_dataset
+from penstock.catalog.queries.runs import get_run
 from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
-from penstock.ingest.collections import Collection, all_collections, find_collection
+from penstock.ingest.collections import all_collections, find_collection
 from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.service import Act, IngestService
+from penstock.locks.commands import ClaimedLot
+from penstock.locks.commands.claims import ClaimResult
 from penstock.plane import Plane
+from penstock.schema.ingest import Collection
 from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Sender
 from penstock.server.content import Budget, Stream
-from penstock.server.epochs import Epochs
 from penstock.server.metrics import Metrics
-from penstock.server.relay import Relay
+from penstock.server.relay import Epochs, Relay
 from penstock.server.responses import Header, Page
 from penstock.store.write_queue import Command
 from penstock.subscribers.delivery import Deliverer
+from penstock.telemetry import logs, tracing
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-READERS = 8
-# The queue may be kept in ZooKeeper: whoever waits for it must not hold up those who read.
-CLERKS = 8
+READER_THREADS = 8
+# The queue may be in ZooKeeper: a wait for it must not occupy the reader threads.
+INGEST_THREADS = 8
 UPLOADS_MAX = 16
 
 
 @dataclass
-class Door:
-    """What every call of one server works with."""
+class ServerState:
+    """The parts of one server that all requests share."""
 
     plane: Plane
     gate: Gate
@@ -48,16 +53,16 @@ class Door:
     limits: Limits
     openapi: Callable[[], bytes]
     docs: Callable[[], Page]
-    readers: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="reader")
+    reader_pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reader")
     )
-    clerks: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(CLERKS, thread_name_prefix="ingest")
+    ingest_pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(INGEST_THREADS, thread_name_prefix="ingest")
     )
-    porters: ThreadPoolExecutor = field(
+    upload_pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(UPLOADS_MAX, thread_name_prefix="upload")
     )
-    parser: ThreadPoolExecutor = field(
+    parser_pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="parser")
     )
     budget: Budget = field(init=False)
@@ -74,35 +79,30 @@ class Door:
         self.budget = Budget(settings.bodies_bytes_max)
         self.rates = Rates(settings.key_requests_per_second, settings.key_bytes_per_second)
         self.relay = Relay(plane.database)
-        self.epochs = Epochs(plane.database, self.readers)
+        self.epochs = Epochs(plane.database, self.reader_pool)
         self.deliverer = Deliverer(
             plane.catalog, plane.database, plane.clock, secrets=plane.secrets
         )
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something that blocks where it does not hold up other calls; it knows the caller."""
-        loop = asyncio.get_running_loop()
-        context = copy_context()
-        return await loop.run_in_executor(self.readers, lambda: context.run(work, *args, **kwargs))
+        """Run a function that blocks in a reader thread, with the caller's context variables."""
+        return await _run_in(self.reader_pool, work, *args, **kwargs)
+
+    async def in_ingest_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that may wait for the ingest queue, in an ingest thread."""
+        return await _run_in(self.ingest_pool, work, *args, **kwargs)
 
     async def parse(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Unpack or parse a large body. One at a time: both are work for the processor."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.parser, lambda: work(*args, **kwargs))
+        """Unpack or parse a large body. One at a time, because both use the processor."""
+        return await _run_in(self.parser_pool, work, *args, **kwargs)
 
-    async def by_clerk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something that may have to wait for the ingest queue; it knows who called."""
-        loop = asyncio.get_running_loop()
-        here = copy_context()
-        return await loop.run_in_executor(self.clerks, lambda: here.run(work, *args, **kwargs))
-
-    async def carry(self, stream: Stream, work: Callable[[], T]) -> T:
-        """Run something that takes a body while it arrives; it ends when the caller is gone."""
+    async def in_upload_thread(self, stream: Stream, work: Callable[[], T]) -> T:
+        """Run a function that reads a body while it arrives, until it ends or the caller leaves."""
         if self.uploads >= UPLOADS_MAX:
             raise Busy(f"{self.uploads} uploads are under way, and no more at once; try again")
         self.uploads += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.porters, work)
+            return await asyncio.get_running_loop().run_in_executor(self.upload_pool, work)
         finally:
             self.uploads -= 1
             stream.close()
@@ -111,23 +111,61 @@ class Door:
         """End all threads."""
         self.deliverer.stop()
         self.relay.close()
-        for threads in (self.readers, self.clerks, self.porters, self.parser):
-            threads.shutdown()
+        for pool in (self.reader_pool, self.ingest_pool, self.upload_pool, self.parser_pool):
+            pool.shutdown()
+
+
+async def _run_in(
+    pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    variables = copy_context()
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(pool, lambda: variables.run(work, *args, **kwargs))
 
 
 @dataclass
-class Call:
-    """A call that writes: who makes it, and the ways to the catalog."""
+class AuthorizedRequest:
+    """A request with the key of its caller, and the checks of what the request names."""
 
-    door: Door
+    state: ServerState
     key: Key
+
+    @property
+    def plane(self) -> Plane:
+        """The parts of the product."""
+        return self.state.plane
+
+    def check_names(self, **names: str | None) -> None:
+        """Refuse names in a body that nothing can have."""
+        for what, name in names.items():
+            if name is not None:
+                check_name(name, what, self.state.limits.name_length_max)
+
+    def check_texts(self, **texts: str | None) -> None:
+        """Refuse texts in a body that are empty, too long or hold a NUL."""
+        for what, text in texts.items():
+            if text is not None:
+                check_text(text, what, self.state.limits.name_length_max)
+
+    def check_dataset(self, tx: Transaction, namespace: str, dataset: str) -> None:
+        """Refuse a second name of another namespace's dataset to a key of one namespace."""
+        if self.key.namespace is not None:
+            with suppress(NotFound):
+                row = get_dataset(tx, namespace, dataset, include_deleted=True)
+                self.key.require_own(row.namespace)
+
+
+@dataclass
+class RequestContext(AuthorizedRequest):
+    """What an asynchronous handler gets: the caller, and the ways to read and write."""
+
     head: Heading = NO_HEADING
     sender: Sender = NO_SENDER
     headers: list[Header] = field(default_factory=list)
 
     async def submit(self, command: Command[T], size: int = 0) -> T:
-        """Write, and go on once it is committed; `size` is that of a body kept with the write."""
-        return await self.door.plane.catalog.submit_async(command, size)
+        """Run a command and wait for its commit; `size` is that of a body kept with it."""
+        return await self.plane.catalog.submit_async(command, size)
 
     async def read(
         self, look: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -135,64 +173,46 @@ class Call:
         """Read in a transaction of its own, in a thread."""
 
         def work() -> T:
-            with self.door.plane.catalog.read() as tx:
+            with self.plane.catalog.read() as tx:
                 return look(tx, *args, **kwargs)
 
-        return await self.door.in_thread(work)
+        return await self.state.in_thread(work)
 
     def not_ahead(self, at: Micros) -> Micros:
-        """The time that a caller states, or now where it is too far ahead of our clock."""
-        now = self.door.plane.clock()
-        return at if at <= now + self.door.plane.settings.event_ahead_seconds * SECOND else now
+        """Return the time that a caller states, or now if it is too far ahead of our clock."""
+        now = self.plane.clock()
+        return at if at <= now + self.plane.settings.event_ahead_seconds * SECOND else now
 
     async def require_run(self, run_id: str | None) -> None:
-        """Refuse a key that is for one namespace when the run belongs to another."""
+        """Refuse a run of another namespace to a key of one namespace."""
         if run_id is not None and self.key.namespace is not None:
             run = await self.read(get_run, run_id)
             self.key.require_own(run.job.namespace)
 
     async def require_dataset(self, namespace: str, dataset: str) -> None:
-        """Refuse a key that is for one namespace a second name of a dataset of another."""
-        if self.key.namespace is None:
-            return
-        with suppress(NotFound):
-            found = await self.read(get_dataset, namespace, dataset, include_deleted=True)
-            self.key.require_own(found.namespace)
-
-    def check_names(self, **names: str | None) -> None:
-        """Refuse names in a body that nothing can have."""
-        for what, name in names.items():
-            if name is not None:
-                check_name(name, what, self.door.limits.name_length_max)
-
-    def check_texts(self, **texts: str | None) -> None:
-        """Refuse texts in a body that are empty, too long or hold a NUL."""
-        for what, text in texts.items():
-            if text is not None:
-                check_text(text, what, self.door.limits.name_length_max)
+        """Refuse a second name of another namespace's dataset to a key of one namespace."""
+        if self.key.namespace is not None:
+            await self.read(self.check_dataset, namespace, dataset)
 
 
 @dataclass
-class IngestRequest:
-    """A call that works on the queue; it may wait, so it has one of ingest's own threads.
+class IngestRequest(AuthorizedRequest):
+    """What a handler of ingest gets. It may wait for the queue, so it runs in an ingest thread.
 
-    A key that is for one namespace touches the collections of that namespace, their batches,
-    jobs and objects, and nothing else. `status` replaces the route's.
+    A key of one namespace touches the collections of that namespace, their batches, jobs and
+    objects, and nothing else. `status` replaces the route's.
     """
 
-    plane: Plane
-    key: Key
-    limits: Limits
     status: int | None = None
 
     @property
     def desk(self) -> IngestService:
-        """What depositors and administrators can ask for."""
+        """The acts of depositors and administrators."""
         return self.plane.desk
 
     @property
     def context(self) -> IngestContext:
-        """Where objects are kept."""
+        """The object stores of ingest."""
         return self.plane.context
 
     @property
@@ -201,54 +221,51 @@ class IngestRequest:
         return self.plane.context.store
 
     def act(self, why: str) -> Act:
-        """Something done by hand, for the audit log."""
+        """Return the caller and the reason, for the audit log."""
         return Act(self.key.name, why)
 
     def write(self, command: Command[Collection] | Command[None]) -> None:
-        """Write to the catalog, and go on once it is committed."""
+        """Run a command and wait for its commit."""
         self.plane.catalog.submit(command).result()
 
     def batch(self, batch_id: str) -> Batch:
-        """A batch that the key may touch."""
+        """Return a batch that the key may touch."""
         batch = self.store.batch(batch_id)
         self.require(batch.collection)
         return batch
 
     def job(self, job_id: str) -> IngestJob:
-        """An ingest job that the key may touch."""
+        """Return an ingest job that the key may touch."""
         job = self.store.job(job_id)
         self.require(job.configuration.profile_name)
         return job
 
     def collection(self, name: str) -> Collection:
-        """A collection that the key may touch, as it is now."""
+        """Return a collection that the key may touch, as it is now."""
         with self.plane.catalog.read() as tx:
-            found = find_collection(tx, name)
-        self.key.require_own(found.namespace)
-        return found
+            collection = find_collection(tx, name)
+        self.key.require_own(collection.namespace)
+        return collection
 
     def require_dataset(self, namespace: str, dataset: str) -> None:
-        """Refuse a key that is for one namespace a second name of a dataset of another."""
-        if self.key.namespace is None:
-            return
-        with suppress(NotFound), self.plane.catalog.read() as tx:
-            found = get_dataset(tx, namespace, dataset, include_deleted=True)
-            self.key.require_own(found.namespace)
+        """Refuse a second name of another namespace's dataset to a key of one namespace."""
+        with self.plane.catalog.read() as tx:
+            self.check_dataset(tx, namespace, dataset)
 
     def collections(self) -> list[Collection]:
-        """Every collection that the key may touch, by name."""
+        """Return every collection that the key may touch, by name."""
         with self.plane.catalog.read() as tx:
-            found = all_collections(tx)
-        own = self.key.namespace
-        return [each for each in found if own is None or each.namespace == own]
+            collections = all_collections(tx)
+        namespace = self.key.namespace
+        return [each for each in collections if namespace in (None, each.namespace)]
 
     def require(self, collection: str) -> None:
-        """Refuse a key that is for one namespace a collection of another."""
+        """Refuse a collection of another namespace to a key of one namespace."""
         if self.key.namespace is not None:
             self.collection(collection)
 
     def narrowed(self, collection: str | None) -> frozenset[str] | None:
-        """The collections that a list is about; None is all, even those that are gone."""
+        """Return the collections of a list; None is all, also those that were deleted."""
         if collection is not None:
             self.require(collection)
             return frozenset({collection})
@@ -257,17 +274,40 @@ class IngestRequest:
         return frozenset(each.name for each in self.collections())
 
     def held_collections(self) -> Mapping[str, Hold]:
-        """The collections that somebody has stopped."""
+        """Return the holds of collections, by collection."""
         return {h.name: h for h in self.store.holds() if h.kind is HoldKind.COLLECTION}
 
-    def check_names(self, **names: str | None) -> None:
-        """Refuse names in a body that nothing can have."""
-        for what, name in names.items():
-            if name is not None:
-                check_name(name, what, self.limits.name_length_max)
 
-    def check_texts(self, **texts: str | None) -> None:
-        """Refuse texts in a body that are empty, too long or hold a NUL."""
-        for what, text in texts.items():
-            if text is not None:
-                check_text(text, what, self.limits.name_length_max)
+_log = logging.getLogger(__name__)
+
+
+def claimed(context: RequestContext, found: Iterable[ClaimedLot], began: Micros) -> None:
+    """Lots that somebody works on now."""
+    for claim in found:
+        ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
+        with logs.about(**ids, key=context.key.name):
+            _log.info("lot %s is claimed by %s, try %d", claim.lot, claim.owner, claim.attempt)
+        tracing.note("claim", began=began, **ids)
+
+
+def ended(
+    context: RequestContext, claims: Sequence[ClaimResult], began: Micros, error: str = ""
+) -> None:
+    """What became of claims; those that were refused have changed nothing."""
+    for end in claims:
+        if end.refused is not None:
+            continue
+        dataset = ",".join(f"{name.namespace}/{name.name}" for name, _ in end.versions)
+        ids = {"lot": end.lot, "run": end.id, "dataset": dataset}
+        with logs.about(**ids, key=context.key.name):
+            if error:
+                _log.warning("lot %s failed and is %s: %s", end.lot, end.state, error)
+            else:
+                _log.info("lot %s is %s", end.lot, "published" if end.versions else end.state)
+        tracing.note("claim.end", began=began, **ids)
+
+
+def changed(context: RequestContext, what: str, **ids: str) -> None:
+    """Something that was done to a job, a dataset or a lot by hand."""
+    with logs.about(**ids, key=context.key.name):
+        _log.info("%s by %s", what, context.key.name)

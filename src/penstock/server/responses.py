@@ -1,16 +1,22 @@
-"""Answers that go on for as long as there is something to say."""
+"""Responses as JSON, pages and streams, and the types of an ASGI application."""
 
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from penstock.errors import PenstockError
-from penstock.server.asgi import Receive, Send
+from penstock.schema.shape import Empty
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class JoiningTransport:
@@ -70,10 +76,6 @@ class Answer(NamedTuple):
     body: bytes
     content_type: bytes = JSON
     headers: tuple[Header, ...] = ()
-
-
-class Empty(Struct, frozen=True):
-    """An answer that says nothing but its status, as the JSON object that clients expect."""
 
 
 class Page(NamedTuple):

@@ -1,7 +1,7 @@
-"""Routes, and the tree that finds the one a request is for.
+"""Routes, and the tree that finds the route of a request.
 
 A path is cut into segments before it is decoded: a dataset named `a/b` is one segment, `a%2Fb`.
-No name is `.` or `..`: on their way here such a path may have become the path of something else.
+No name is `.` or `..`: a proxy may have turned such a path into the path of something else.
 """
 
 import inspect
@@ -13,21 +13,33 @@ from functools import cached_property
 from typing import Any, get_type_hints
 from urllib.parse import unquote_to_bytes
 
-from penstock.access.keys import Role
 from penstock.errors import Malformed, NotFound
+from penstock.schema.admin import KeyRole
 from penstock.server.errors import MethodNotAllowed
 
 BASE = "/api/v1"
 _VARIABLE = re.compile(r"\{(\w+)\}")
-_GIVEN = frozenset({"tx", "call", "visit", "key", "now", "query", "body", "content", "stream"})
+_ARGUMENTS = frozenset({"key", "now", "query", "body", "content", "stream"})
+
+
+class Run(Enum):
+    """Where a handler runs, and what it gets as its first argument."""
+
+    READ = "in a reader thread, with a transaction"
+    ASYNC = "in the event loop, with a RequestContext"
+    UPLOAD = "in the event loop, with a RequestContext and the body as a stream"
+    INGEST = "in an ingest thread, with an IngestRequest"
+
+
+READ, ASYNC, UPLOAD, INGEST = Run
 
 
 class Reach(Enum):
-    """What a call touches, which decides about keys that are for one namespace only."""
+    """The namespaces that a request touches, which limits keys of one namespace."""
 
     NAMESPACE = "the namespace in the path"
-    OWN = "what the key may see; the handler narrows it"
-    SHARED = "what all namespaces share"
+    OWN = "the namespaces that the key may see; the handler narrows them"
+    SHARED = "things that all namespaces share"
     EVERYTHING = "several namespaces at once"
 
 
@@ -35,20 +47,19 @@ class Reach(Enum):
 class Route:
     """One method of one path, and the function that serves it.
 
-    The function's parameters say what it needs: `tx` (it reads, in a thread), `call` (it writes,
-    in the event loop), `visit` (it works on the ingest queue, in a thread), `key`, `now`, `query`,
-    `body` (parsed), `content` (as it came), `stream` (as it comes), and the variables of the path.
-    Its annotations type the query, the body and the answer; its docstring is its documentation.
-    The OpenAPI document is made from the same; `accepts`, `media` and `also` (another status of
-    success) tell it what the annotations cannot. With `rest`, the last variable takes all that is
-    left of the path: some clients send a name with its slashes as they are.
+    After the first argument, which `run` decides, the function takes any of `key`, `now`, `query`,
+    `body` (parsed), `content` (bytes), `stream` and the variables of the path, by name. The OpenAPI
+    document uses its annotations and its docstring, and `accepts`, `media` and `also` (another
+    status of success). With `rest`, the last variable takes all that is left of the path: some
+    clients send a name with its slashes as they are.
     """
 
+    run: Run
     method: str
     path: str
     handler: Callable[..., Any]
     reach: Reach = Reach.NAMESPACE
-    role: Role | None = Role.READER
+    role: KeyRole | None = KeyRole.READER
     status: int = 200
     also: int | None = None
     accepts: Any = None
@@ -56,51 +67,38 @@ class Route:
     rest: bool = False
 
     def __post_init__(self) -> None:
-        unknown = self.needs - _GIVEN - set(self.variables)
+        unknown = self.needs - _ARGUMENTS - set(self.variables)
         missing = set(self.variables) - self.needs
         if unknown or missing:
             raise TypeError(f"{self.name}: parameters {unknown or missing} do not fit the path")
         if self.reach is Reach.NAMESPACE and "namespace" not in self.variables:
-            raise TypeError(f"{self.name}: there is no namespace in the path to check")
+            raise TypeError(f"{self.name}: the path has no namespace to check")
+        if ("stream" in self.needs) != (self.run is UPLOAD):
+            raise TypeError(f"{self.name}: UPLOAD handlers, and no others, take a stream")
 
     @property
     def name(self) -> str:
-        """The route as people write it."""
+        """The method and the path."""
         return f"{self.method} {self.path}"
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables of the path, in their order."""
+        """The variables of the path, in order."""
         return tuple(_VARIABLE.findall(self.path))
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
-        """The types of the function's parameters, and of what it returns."""
+        """The types of the function's parameters and of its result."""
         return get_type_hints(self.handler, include_extras=True)
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """The names of the function's parameters."""
-        return frozenset(inspect.signature(self.handler).parameters)
-
-    @cached_property
-    def reads(self) -> bool:
-        """Whether the function is a plain read, to be run in a thread."""
-        return "tx" in self.needs
-
-    @cached_property
-    def visits(self) -> bool:
-        """Whether the function works on the ingest queue, to be run in a thread of ingest."""
-        return "visit" in self.needs
-
-    @cached_property
-    def streams(self) -> bool:
-        """Whether the function takes the body while it arrives."""
-        return "stream" in self.needs
+        """The names of the function's parameters after the first."""
+        return frozenset([*inspect.signature(self.handler).parameters][1:])
 
 
 class Node:
-    """A place in the tree of paths."""
+    """A node of the tree of paths."""
 
     __slots__ = ("children", "methods", "rest", "variable")
 
@@ -111,7 +109,7 @@ class Node:
         self.methods: dict[str, Route] = {}
 
     def child(self, segment: str) -> "Node":
-        """The place one segment further, made if it is not there."""
+        """Return the node one segment further; make it if it is missing."""
         if not _VARIABLE.fullmatch(segment):
             return self.children.setdefault(segment, Node())
         if self.variable is None:
@@ -119,26 +117,26 @@ class Node:
         return self.variable
 
     def find(self, segments: list[str], at: int, values: list[str]) -> "Node | None":
-        """The place that the rest of the segments leads to; collects variables on the way."""
+        """Return the node at the end of the segments; collect variables on the way."""
         if self.rest:
             values[-1] = "/".join(segments[at - 1 :])
             return self
         if at == len(segments):
             return self if self.methods else None
         fixed = self.children.get(segments[at])
-        found = fixed.find(segments, at + 1, values) if fixed else None
-        if found or self.variable is None or not segments[at]:
-            return found
+        node = fixed.find(segments, at + 1, values) if fixed else None
+        if node or self.variable is None or not segments[at]:
+            return node
         values.append(segments[at])
-        found = self.variable.find(segments, at + 1, values)
-        if found is None:
+        node = self.variable.find(segments, at + 1, values)
+        if node is None:
             values.pop()
-        return found
+        return node
 
 
 @dataclass
 class Router:
-    """All routes, found by the segments of a path and not one after the other."""
+    """All routes, in a tree of path segments."""
 
     routes: Iterable[Route]
     _root: Node = field(default_factory=Node, init=False)
@@ -150,14 +148,14 @@ class Router:
             for segment in route.path.split("/")[1:]:
                 node = node.child(segment)
             if route.method in node.methods:
-                raise TypeError(f"{route.name} is there twice")
+                raise TypeError(f"{route.name} is declared twice")
             node.methods[route.method] = route
             node.rest = route.rest
             if not route.variables:
                 self._fixed[route.method, route.path.encode()] = route
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
-        """The route for a request and the decoded variables of its path."""
+        """Return the route of a request and the decoded variables of its path."""
         route = self._fixed.get((method, raw_path))
         if route is not None:
             return route, {}
@@ -182,7 +180,7 @@ class Router:
 
 
 def _segments(raw_path: bytes) -> list[str]:
-    """The decoded segments of a path; a slash at its end does not count."""
+    """Return the decoded segments of a path; a slash at the end does not count."""
     parts = raw_path.split(b"/")[1:]
     if len(parts) > 1 and not parts[-1]:
         parts.pop()

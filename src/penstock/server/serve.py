@@ -142,7 +142,7 @@ class HttpServer:
     @property
     def budget(self) -> Budget:
         """The bytes of request bodies that are held now, and how many may be."""
-        return self._api.door.budget
+        return self._api.state.budget
 
     def run(self) -> None:
         """Serve until told to stop; every request that was begun is answered first."""
@@ -150,7 +150,7 @@ class HttpServer:
         database = mask_url(settings.database)
         _log.info("penstock %s listens on %s, database %s", __version__, self.url, database)
         self._log_auth()
-        self._api.door.deliverer.start()
+        self._api.state.deliverer.start()
         self._server.run(sockets=[self._listener])
 
     def _log_auth(self) -> None:
@@ -161,8 +161,8 @@ class HttpServer:
 
     def stop(self) -> None:
         """Take no new requests; `run` returns once those begun are answered."""
-        self._api.door.stopping = True
-        self._api.door.relay.stop()
+        self._api.state.stopping = True
+        self._api.state.relay.stop()
         self._server.should_exit = True
 
     def close(self) -> None:

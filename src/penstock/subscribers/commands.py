@@ -20,7 +20,8 @@ from penstock.config import mask_url
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, check_not_pruned, last_id
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.subscribers import SubscriberKind
 from penstock.store.table_cache import TableCache
 from penstock.store.unit_of_work import Changes
 

@@ -12,9 +12,10 @@ import msgspec
 from penstock import __version__
 from penstock.catalog.entities.runs import lot_facet
 from penstock.catalog.queries.runs import load_runs
-from penstock.catalog.shapes import Run, RunDatasetVersion
 from penstock.db import Transaction
 from penstock.lots.rows import ManifestRow
+from penstock.schema.catalog import Run, RunDatasetVersion
+from penstock.schema.shape import stored_json
 from penstock.states import RunState
 
 Json = dict[str, Any]
@@ -54,7 +55,7 @@ def list_datasets(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _events(run: Run, manifests: Mapping[str, ManifestRow]) -> tuple[bytes, bytes]:
-    found = lot_facet(bytes(run.facets).decode())
+    found = lot_facet(stored_json(run.facets).decode())
     lots = found.all_lots if found is not None else ()
     inputs = [_dataset(version, "input", lots, {}) for version in run.input_dataset_versions]
     outputs = [
@@ -77,7 +78,7 @@ def _events(run: Run, manifests: Mapping[str, ManifestRow]) -> tuple[bytes, byte
 def _run_facets(run: Run) -> Json:
     facets: dict[str, Json] = {
         name: _facet(f"{_SPEC}RunFacet", **facet)
-        for name, facet in msgspec.json.decode(run.facets).items()
+        for name, facet in msgspec.json.decode(stored_json(run.facets)).items()
         if isinstance(facet, dict)
     }
     if run.parent is not None:

@@ -10,7 +10,8 @@ from urllib.parse import urljoin, urlsplit
 from penstock.access.secrets import Secrets
 from penstock.config import Settings
 from penstock.errors import Conflict, NotFound
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.subscribers import SubscriberKind
 from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import (
     DeleteSubscriber,

@@ -13,7 +13,8 @@ from penstock import ids
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.lots.outbox import events_after
-from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.subscribers import SubscriberKind
 from penstock.signing import DELIVERY, SENDER, SIGNATURE, sign
 from penstock.subscribers.commands import load_subscribers
 from penstock.subscribers.openlineage import list_datasets, load_reports

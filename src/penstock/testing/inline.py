@@ -14,7 +14,6 @@ from penstock.arcs.engine.single import run_lot
 from penstock.arcs.files import MARK, read_arc
 from penstock.arcs.spec import ByName
 from penstock.client import Client
-from penstock.client.documents.catalog import EntityId
 from penstock.client.names import Name, read_name
 from penstock.clock import format_time
 from penstock.errors import Conflict, Invalid, PenstockError
@@ -23,6 +22,7 @@ from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, data_folder
 from penstock.objects.uris import find_object
 from penstock.plane import Plane
+from penstock.schema.catalog import EntityId
 from penstock.states import ManifestState
 
 P = ParamSpec("P")

@@ -12,15 +12,17 @@ from penstock.arcs.engine.single import run_lot
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.ingest.collections import Collection, PutCollection
+from penstock.ingest.collections import PutCollection
 from penstock.locks.commands import ClaimRef, RegisterLots
-from penstock.lots.ids import Interval
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.provenance.checks import Grounds
-from penstock.provenance.checks.run import Verdict, check
+from penstock.provenance.checks.run import check
 from penstock.replay.replays import Replays
 from penstock.replay.target import Target
+from penstock.schema.ingest import Collection
+from penstock.schema.lot_ids import Interval
+from penstock.schema.provenance import Verdict
 from tests.checked import inside
 from tests.contract.broken import FOLDER
 from tests.doors import arc_site

@@ -8,47 +8,22 @@ Nothing here knows a store or a database.
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from penstock.arcs.arrivals.key_patterns import KeyPattern
-from penstock.arcs.spec import GraceSeconds
 from penstock.catalog.rows import Row
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval, IntervalLot, clock_interval, parse_interval
 from penstock.objects.keys import local_folder
-
-DIGEST_BYTES_MAX = 64 * 1024 * 1024
-DigestBytes = Annotated[int, Meta(ge=0, le=1 << 62)]
+from penstock.schema.arcs import GraceSeconds
+from penstock.schema.arrivals import DIGEST_BYTES_MAX, DigestBytes, Late, OnMissing, TimeFrom
+from penstock.schema.lot_ids import Interval, IntervalLot, clock_interval, parse_interval
 
 STEP_LOTS_MAX = 100
 STEP_OBJECTS_MAX = 10_000
 ROUND_LOTS_MAX = 2_000
-
-
-class TimeFrom(StrEnum):
-    """Where the time of an object comes from."""
-
-    MODIFIED = "modified"  # the store's own word
-    EVENT = "event"  # the key, by the pattern
-
-
-class Late(StrEnum):
-    """What becomes of an object whose interval has closed."""
-
-    AMEND = "amend"  # its lot has a new version, with the object in it
-    NEXT = "next"  # it goes to the lot that closes next
-    REFUSE = "refuse"  # it is noted, and is in no lot
-
-
-class OnMissing(StrEnum):
-    """What becomes of an interval that closes without any object."""
-
-    MISSING = "missing"  # it has no lot
-    EMPTY = "empty"  # its lot is published empty
 
 
 class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
@@ -22,6 +22,7 @@ from penstock.locks.tables import LockTables
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow
 from penstock.lots.tables import LotTables
+from penstock.schema.catalog import DatasetRole
 
 WATCHER = "penstock"  # who registers what has arrived
 
@@ -90,7 +91,7 @@ class ApplyArrival(Write, frozen=True):
         makers = [
             job
             for role, job in uow.tables(LockTables).wires.get(dataset_id) or ()
-            if role == Role.OUTPUT
+            if role == DatasetRole.OUTPUT
         ]
         if makers:
             job = uow.jobs.get(makers[0])

@@ -17,7 +17,7 @@ from typing import Final
 
 from penstock.clock import SECOND, Micros, from_datetime, to_datetime
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval, check_lot
+from penstock.schema.lot_ids import Interval, check_lot
 
 CALENDAR: Final = ("year", "month", "day", "hour", "minute")
 _EXPRESSIONS: Final = {

@@ -25,7 +25,6 @@ from penstock.arcs.arrivals.arrival import (
     Placed,
     Sighting,
     Step,
-    TimeFrom,
     closing_lots,
     closing_until,
     decide,
@@ -42,13 +41,15 @@ from penstock.arcs.rows import UnsettledRow
 from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
-from penstock.locks.lock_rules import Status, writable
+from penstock.locks.lock_rules import writable
 from penstock.locks.rows import EXTERNAL_JOB, StatusRow
 from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
 from penstock.objects.keys import refusal
 from penstock.objects.uris import Place, find_object
+from penstock.schema.arrivals import TimeFrom
+from penstock.schema.lots import Status
 from penstock.states import ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs, tracing

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from penstock.arcs.arrivals.arrival import Late, closing_until
+from penstock.arcs.arrivals.arrival import closing_until
 from penstock.arcs.arrivals.commands import NoteLanding
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow, all_arrivals, landings_of
@@ -24,6 +24,7 @@ from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
 from penstock.objects.keys import local_folder
 from penstock.objects.uris import Place, find_place, open_store
+from penstock.schema.arrivals import Late
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 

@@ -17,11 +17,10 @@ from penstock.arcs.backfills.commands import (
     StepBackfill,
     count_left,
 )
-from penstock.arcs.backfills.plan import Plan, plan, survey
+from penstock.arcs.backfills.plan import plan, survey
 from penstock.arcs.backfills.rows import BackfillRow, Counts, Spec
-from penstock.arcs.backfills.rules import UNDER_WAY, LotList, Scope, Verdict, Wanted, find_range
+from penstock.arcs.backfills.rules import UNDER_WAY, LotList, Verdict, Wanted, find_range
 from penstock.arcs.queries import find_arc
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import HOUR, SECOND, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, paced_write, pages_of_ended
@@ -29,12 +28,12 @@ from penstock.errors import NotFound, PenstockError
 from penstock.locks.gaps.spans import Bound, Span
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.lots.ids import Interval
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import Interval
+from penstock.schema.operations import Backfill, BackfillPlan, FailedLot, Scope
 from penstock.states import BackfillState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
-
-__all__ = ["Backfills", "Failure", "Plan", "Progress", "Scope", "plan"]
 
 log = logging.getLogger(__name__)
 
@@ -42,56 +41,6 @@ PRIORITY = -1000  # fresh lots have 0: they come first
 MAX_RUNNING = 4
 FAILURES_SHOWN_MAX = 100
 _LOOKS_MAX = 5000  # of one step
-
-
-class Failure(Shape, frozen=True):
-    """A lot that failed again."""
-
-    lot: str
-    error: str
-
-
-class Progress(Shape, frozen=True):
-    """How far a backfill is.
-
-    `looked_at` of its `count` lots were looked at. Of those, `good`, `held` and `waiting` ones
-    were left alone; the others are going, done or failed. `seconds` is how long it has run.
-    Without an interval, its lots are a list, and `is_cut` if more lots needed it.
-    """
-
-    id: str
-    namespace: str
-    arc: str
-    state: BackfillState
-    scope: Scope
-    newest_first: bool
-    max_running: int
-    priority: int
-    interval: Interval | None
-    first: str
-    last: str
-    count: int
-    is_cut: bool
-    looked_at: int
-    good: int
-    held: int
-    waiting: int
-    going: int
-    done: int
-    failed: int
-    failures: Sequence[Failure]
-    seconds: float
-    lots_per_hour: float | None
-    who: str
-    why: str
-    created_at: str
-    since: str
-
-    @property
-    def has_more(self) -> bool:
-        """Whether another step would set more lots going at once."""
-        running = self.state is BackfillState.RUNNING
-        return running and self.looked_at < self.count and self.going < self.max_running
 
 
 class Backfills:
@@ -112,7 +61,7 @@ class Backfills:
         scope: Scope = Scope.FAILED_AND_MISSING,
         newest_first: bool = False,
         interval: Interval | None = None,
-    ) -> Plan:
+    ) -> BackfillPlan:
         """What a backfill would do now; nothing is written."""
         wanted = Wanted(first=first, last=last, interval=interval, lots=lots)
         with self._catalog.read() as tx:
@@ -135,7 +84,7 @@ class Backfills:
         max_running: int = MAX_RUNNING,
         priority: int = PRIORITY,
         interval: Interval | None = None,
-    ) -> Progress:
+    ) -> Backfill:
         """Begin a backfill; the first step sets lots going."""
         with self._catalog.read() as tx:
             find_arc(tx, namespace, arc)
@@ -156,23 +105,23 @@ class Backfills:
         row = self._catalog.submit(StartBackfill(who, why, namespace, arc, spec)).result()
         return self.status(row.id)
 
-    def pause(self, backfill_id: str, who: str, why: str = "") -> Progress:
+    def pause(self, backfill_id: str, who: str, why: str = "") -> Backfill:
         """Set no more lots going, until it is resumed."""
         return self._move(backfill_id, who, why, BackfillState.PAUSED)
 
-    def resume(self, backfill_id: str, who: str, why: str = "") -> Progress:
+    def resume(self, backfill_id: str, who: str, why: str = "") -> Backfill:
         """Go on from where it was paused."""
         return self._move(backfill_id, who, why, BackfillState.RUNNING)
 
-    def cancel(self, backfill_id: str, who: str, why: str = "") -> Progress:
+    def cancel(self, backfill_id: str, who: str, why: str = "") -> Backfill:
         """Stop for good; what was set going ends by itself."""
         return self._move(backfill_id, who, why, BackfillState.CANCELLED)
 
-    def _move(self, backfill_id: str, who: str, why: str, state: BackfillState) -> Progress:
+    def _move(self, backfill_id: str, who: str, why: str, state: BackfillState) -> Backfill:
         self._catalog.submit(MoveBackfill(who, why, backfill_id, state)).result()
         return self.status(backfill_id)
 
-    def step(self, backfill_id: str) -> Progress:
+    def step(self, backfill_id: str) -> Backfill:
         """Note what has ended and set the next lots going; safe to call from anywhere, any time."""
         with self._catalog.read() as tx:
             found = _look(tx, _row(tx, backfill_id))
@@ -199,18 +148,18 @@ class Backfills:
         except PenstockError as error:
             log.warning("backfill %s was not moved on, and will be: %s", backfill_id, error)
 
-    def status(self, backfill_id: str) -> Progress:
+    def status(self, backfill_id: str) -> Backfill:
         """How far a backfill is."""
         with self._catalog.read() as tx:
             return self._progress(tx, _row(tx, backfill_id))
 
-    def last(self, most: int = 100, namespace: str = "") -> list[Progress]:
+    def last(self, most: int = 100, namespace: str = "") -> list[Backfill]:
         """The last backfills, of all or of one namespace, newest first."""
         with self._catalog.read() as tx:
             rows = tx.rows(BackfillRow, "last_backfills", most=most, namespace=namespace)
             return [self._progress(tx, row) for row in rows]
 
-    def _progress(self, tx: Transaction, row: BackfillRow) -> Progress:
+    def _progress(self, tx: Transaction, row: BackfillRow) -> Backfill:
         asked, counted = row.asked, row.counted
         [job], going, failed = tx.fetch_many(
             [
@@ -225,7 +174,7 @@ class Backfills:
         running = row.state == BackfillState.RUNNING
         micros = row.ran + (self._clock() - row.since if running else 0)
         span = asked.span
-        return Progress(
+        return Backfill(
             id=row.id,
             namespace=job[0],
             arc=job[1],
@@ -246,7 +195,7 @@ class Backfills:
             going=len(going),
             done=counted.done,
             failed=counted.failed,
-            failures=[Failure(lot, error) for lot, error in failed],
+            failures=[FailedLot(lot, error) for lot, error in failed],
             seconds=micros / SECOND,
             lots_per_hour=counted.done * HOUR / micros if micros > 0 and counted.done else None,
             who=row.who,

@@ -16,16 +16,7 @@ from penstock.arcs.backfills.rows import (
     LotOutcome,
     Spec,
 )
-from penstock.arcs.backfills.rules import (
-    UNDER_WAY,
-    Action,
-    Rows,
-    Standing,
-    Verdict,
-    describe,
-    facts_of,
-    judge,
-)
+from penstock.arcs.backfills.rules import UNDER_WAY, Rows, Verdict, describe, facts_of, judge
 from penstock.arcs.commands import arc_row
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import JobRow, replace
@@ -38,6 +29,7 @@ from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import LotJobRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotTables
+from penstock.schema.operations import BackfillAction, Standing
 from penstock.states import BACKFILL, BackfillState, WorkState
 
 OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
@@ -176,20 +168,20 @@ def _act(
     named: JobRow,
     job: LotJobRow,
     lot: str,
-    action: Action,
+    action: BackfillAction,
     now: Micros,
 ) -> None:
     """Do what an administrator would do by hand, and let the lot come in its turn."""
     locks, rank = uow.tables(LockTables), -row.asked.priority
     why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
-    if action is Action.FOLLOW:
+    if action is BackfillAction.FOLLOW:
         return
     # Whoever reads what it makes and never met the lot comes after fresh lots with it, too.
     rules.refresh_jobs_of(locks, job.output_ids, [lot], now, {lot: rank})
-    if action is Action.UNHOLD:
+    if action is BackfillAction.UNHOLD:
         unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
         unhold.execute(uow, now)
-    elif action is Action.RUN:
+    elif action is BackfillAction.RUN:
         rules.refresh(locks, job, [lot], now)
     else:
         ResubmitLots(row.who, why, named.namespace, named.name, (lot,)).execute(uow, now)
@@ -226,7 +218,7 @@ def count_left(verdicts: Sequence[Verdict]) -> Counts:
 
 
 def _kind(verdict: Verdict) -> str:
-    if verdict.action is Action.WAIT:
+    if verdict.action is BackfillAction.WAIT:
         return "waiting"
     return "held" if verdict.standing is Standing.HELD else "good"
 

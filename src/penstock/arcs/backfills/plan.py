@@ -1,17 +1,14 @@
 """Looking through the lots of an arc for those that a backfill is for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from penstock.arcs.backfills.rules import (
-    Action,
     Facts,
     LotList,
     Range,
     Rows,
-    Scope,
-    Standing,
     Verdict,
     Wanted,
     cause,
@@ -21,47 +18,21 @@ from penstock.arcs.backfills.rules import (
     judge,
 )
 from penstock.arcs.queries import find_arc
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask
-from penstock.locks.gaps.counts import Condition, GapKind, count_conditions
+from penstock.locks.gaps.counts import Condition, count_conditions
 from penstock.locks.gaps.spans import Span
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
+from penstock.schema.catalog import EntityId
+from penstock.schema.gaps import GapKind
+from penstock.schema.operations import BackfillAction, BackfillPlan, PlanLine, Scope, Standing
 
 LINES_MAX = 10_000
 _AT_ONCE = 200  # stretches that are counted together
-_NOTHING = Verdict(Standing.GOOD, Action.LEAVE)
-
-
-class Line(Shape, frozen=True):
-    """A lot that is not good, or would be made anew: what it is, and what would be done."""
-
-    lot: str
-    now: Standing
-    action: Action
-    cause: str
-
-
-class Plan(Shape, frozen=True):
-    """What a backfill would do, with at most LINES_MAX lines; `is_cut` if there are more lots.
-
-    Without an interval, the lots are a list.
-    """
-
-    namespace: str
-    arc: str
-    interval: Interval | None
-    first: str
-    last: str
-    count: int
-    totals: Mapping[Standing, int]
-    actions: Mapping[Action, int]
-    lines: Sequence[Line]
-    is_cut: bool
+_NOTHING = Verdict(Standing.GOOD, BackfillAction.LEAVE)
 
 
 class Look(NamedTuple):
@@ -86,7 +57,7 @@ def plan(
     *,
     scope: Scope = Scope.FAILED_AND_MISSING,
     newest_first: bool = False,
-) -> Plan:
+) -> BackfillPlan:
     """What a backfill of an arc would do, lot by lot, as things stand."""
     job = get_lot_job(tx, namespace, find_arc(tx, namespace, arc).name)
     span = find_range(tx, job, EntityId(namespace, arc), wanted, scope, now)
@@ -94,8 +65,8 @@ def plan(
     reads = [_shown(names[dataset]) for dataset in job.input_ids]
     writes = [_shown(names[dataset]) for dataset in job.output_ids]
     totals: Counter[Standing] = Counter()
-    actions: Counter[Action] = Counter()
-    lines: list[Line] = []
+    actions: Counter[BackfillAction] = Counter()
+    lines: list[PlanLine] = []
     count = 0
     for look in survey(tx, job, span, scope, newest_first=newest_first):
         standing, action = look.verdict
@@ -106,8 +77,8 @@ def plan(
         count += 1
         if count <= LINES_MAX:
             said = cause(look.facts, look.verdict, reads, writes)
-            lines.append(Line(look.facts.lot, standing, action, said))
-    return Plan(
+            lines.append(PlanLine(look.facts.lot, standing, action, said))
+    return BackfillPlan(
         namespace=namespace,
         arc=arc,
         interval=span.interval if isinstance(span, Span) else None,
@@ -123,7 +94,10 @@ def plan(
 
 def _is_dull(verdict: Verdict) -> bool:
     """Whether a lot is there and stays as it is."""
-    return verdict.action is Action.LEAVE and verdict.standing in (Standing.GOOD, Standing.STALE)
+    return verdict.action is BackfillAction.LEAVE and verdict.standing in (
+        Standing.GOOD,
+        Standing.STALE,
+    )
 
 
 def _shown(name: EntityId) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.backfills.rules import Action, LotList, Range, Scope
+from penstock.arcs.backfills.rules import LotList, Range
 from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
-from penstock.lots.ids import Interval
+from penstock.schema.lot_ids import Interval
+from penstock.schema.operations import BackfillAction, Scope
 from penstock.states import BackfillState
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes
@@ -113,7 +114,7 @@ class BackfillLotRow(Row, frozen=True):
     backfill_id: str
     lot: str
     state: LotOutcome
-    action: Action
+    action: BackfillAction
     at: Micros
 
 

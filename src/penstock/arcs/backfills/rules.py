@@ -1,67 +1,40 @@
 """What a lot is to an arc, and what a backfill would do about it; no SQL here."""
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import Invalid, NotFound
 from penstock.locks.gaps.spans import Bound, Span, find_interval, find_span, has_free_ids
-from penstock.locks.lock_rules import Status, readable
+from penstock.locks.lock_rules import readable
 from penstock.locks.rows import HOLD_SENTINEL, LotJobRow, StatusRow, WorkRow
-from penstock.lots.ids import Interval, check_lot, sort_key
 from penstock.lots.rows import ManifestRow
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import Interval, check_lot, sort_key
+from penstock.schema.lots import Status
+from penstock.schema.operations import BackfillAction, Scope, Standing
 from penstock.states import ManifestState, WorkState
 
-
-class Standing(StrEnum):
-    """What a lot is to an arc."""
-
-    GOOD = "good"  # made, and there
-    STALE = "stale"  # made, but of inputs that have been made anew since
-    REMOVED = "removed"  # made, but its data was cleaned away, or is not all there
-    MISSING = "missing"  # an output of it is not there, though the arc is done with it
-    READY = "ready"  # can be worked on, and will be
-    RUNNING = "running"
-    FAILED = "failed"  # is tried again later
-    OUT_OF_TRIES = "out of tries"
-    HELD = "held"  # by a person
-    WAITING = "waiting"  # an input is not there, or an output must not be written
-
-
-class Action(StrEnum):
-    """What a backfill does about a lot."""
-
-    LEAVE = "leave"
-    WAIT = "wait"  # nothing can be done here: something else has to come first
-    FOLLOW = "follow"  # it is under way: see how it ends
-    RUN = "run"  # let it come after fresh lots
-    RETRY = "retry"  # now, with all its tries
-    UNHOLD = "unhold"  # let it try again, with all its tries
-    RERUN = "rerun"  # make it anew
-
-
-class Scope(StrEnum):
-    """Which lots a backfill is for."""
-
-    FAILED_AND_MISSING = "failed and missing"
-    NOT_GOOD = "not good"  # those that are stale, too
-    ALL = "all"  # good ones, too
-
-
-UNDER_WAY = frozenset({Action.FOLLOW, Action.RUN, Action.RETRY, Action.UNHOLD, Action.RERUN})
+UNDER_WAY = frozenset(
+    {
+        BackfillAction.FOLLOW,
+        BackfillAction.RUN,
+        BackfillAction.RETRY,
+        BackfillAction.UNHOLD,
+        BackfillAction.RERUN,
+    }
+)
 _PLAIN = {
-    Standing.READY: Action.RUN,
-    Standing.RUNNING: Action.FOLLOW,
-    Standing.FAILED: Action.RETRY,
-    Standing.OUT_OF_TRIES: Action.UNHOLD,
-    Standing.HELD: Action.LEAVE,
-    Standing.WAITING: Action.WAIT,
+    Standing.READY: BackfillAction.RUN,
+    Standing.RUNNING: BackfillAction.FOLLOW,
+    Standing.FAILED: BackfillAction.RETRY,
+    Standing.OUT_OF_TRIES: BackfillAction.UNHOLD,
+    Standing.HELD: BackfillAction.LEAVE,
+    Standing.WAITING: BackfillAction.WAIT,
 }
 _RERUN = {
     Scope.FAILED_AND_MISSING: {Standing.REMOVED, Standing.MISSING},
@@ -101,7 +74,7 @@ class Verdict(NamedTuple):
     """What a lot is, and what a backfill does about it."""
 
     standing: Standing
-    action: Action
+    action: BackfillAction
 
 
 def facts_of(job: LotJobRow, lot: str, rows: Rows) -> Facts:
@@ -123,12 +96,12 @@ def judge(facts: Facts, scope: Scope) -> Verdict:
     """What a lot is, and what is to be done; a lot whose inputs are not there is not touched."""
     standing = stands(facts)
     if standing is Standing.OUT_OF_TRIES and not _has_inputs(facts):
-        return Verdict(standing, Action.WAIT)
+        return Verdict(standing, BackfillAction.WAIT)
     if standing in _PLAIN:
         return Verdict(standing, _PLAIN[standing])
     if standing not in _RERUN[scope]:
-        return Verdict(standing, Action.LEAVE)
-    return Verdict(standing, Action.RERUN if _has_inputs(facts) else Action.WAIT)
+        return Verdict(standing, BackfillAction.LEAVE)
+    return Verdict(standing, BackfillAction.RERUN if _has_inputs(facts) else BackfillAction.WAIT)
 
 
 def stands(facts: Facts) -> Standing:
@@ -176,7 +149,7 @@ def _is_stale(facts: Facts) -> bool:
 def cause(facts: Facts, verdict: Verdict, reads: Sequence[str], writes: Sequence[str]) -> str:
     """Why a lot is not there, as far as its own rows tell; the names are those of datasets."""
     work = facts.work
-    if verdict.action is not Action.WAIT:
+    if verdict.action is not BackfillAction.WAIT:
         return work.error if work is not None else ""
     said = []
     for row, name in zip(facts.read, reads, strict=True):

@@ -14,8 +14,8 @@ from penstock.arcs.executors import DaskCluster, LocalProcesses
 from penstock.arcs.outputs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.queries import input_lots, output_refs, parts_of, read_manifest
-from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState, UnsettledRow
-from penstock.arcs.spec import Arc, EmptyOutput, OnEmpty
+from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, UnsettledRow
+from penstock.arcs.spec import Arc
 from penstock.arcs.workload.functions import run_apart, run_task
 from penstock.arcs.workload.parts import made_of, split
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
@@ -28,6 +28,7 @@ from penstock.locks.commands.claims import ClaimedLot, ReleaseClaim, RenewClaim
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
+from penstock.schema.arcs import EmptyOutput, OnEmpty, PartState
 from penstock.states import ArcState, ManifestState, RunState
 from penstock.store.write_queue import Command, WriteQueue
 from penstock.telemetry import logs, tracing

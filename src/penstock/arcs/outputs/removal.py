@@ -13,7 +13,7 @@ from msgspec import Struct
 from penstock.arcs.arrivals.rows import ArrivalTables
 from penstock.arcs.queries import read_manifest
 from penstock.catalog.commands.lookup import dataset_row
-from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.rows import DatasetRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
@@ -22,7 +22,6 @@ from penstock.locks import work
 from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.commands.lots import LotWasRead, RemoveBareLot
 from penstock.locks.events import lock_plan
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import find_dataset
 from penstock.locks.rows import LogRow, StatusRow
 from penstock.locks.tables import LockTables
@@ -32,7 +31,6 @@ from penstock.lots.manifests import (
     Manifest,
     ManifestNote,
     PartLine,
-    UriType,
     lot_data_folder,
     manifest_key,
 )
@@ -40,6 +38,8 @@ from penstock.lots.rows import ManifestRow
 from penstock.lots.tables import LotEventKind, LotTables
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lots import Status, UriType
 from penstock.states import MANIFEST, ManifestState
 from penstock.store.write_queue import WriteQueue
 
@@ -107,7 +107,7 @@ class RemoveLot(AdminCommand, frozen=True):
 
     def _readers(self, room: LockTables, dataset: DatasetRow) -> list[str]:
         wires = room.wires.get(dataset.id) or ()
-        return sorted(job_id for role, job_id in wires if role == Role.INPUT)
+        return sorted(job_id for role, job_id in wires if role == DatasetRole.INPUT)
 
     def _forget_arrived(self, uow: UnitOfWork, dataset: DatasetRow) -> None:
         """What arrived is gone: a lot that is amended later does not have it."""

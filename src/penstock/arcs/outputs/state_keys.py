@@ -15,7 +15,6 @@ from penstock.arcs.outputs.leftovers import clean, note_the_dead
 from penstock.arcs.queries import arc_states, find_arc, manifest_rows, output_refs
 from penstock.arcs.rows import ArcRow, UnsettledRow
 from penstock.arcs.spec import Arc
-from penstock.catalog.shapes import Shape
 from penstock.db import Database, Transaction
 from penstock.errors import NotFound, PenstockError, Unavailable
 from penstock.locks.queries.claims import find_dataset, get_lot_job
@@ -33,6 +32,7 @@ from penstock.lots.manifests import (
 )
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
+from penstock.schema.arcs import Synced
 from penstock.states import ArcState, ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
@@ -71,19 +71,6 @@ class StateKeys:
 
 LOTS_AT_ONCE = 500
 _PASSES_MAX = 5
-
-
-class Synced(Shape, frozen=True):
-    """What a part of a sync has done; `next` is the lot to go on after, null at the end.
-
-    `lost` counts manifests that the database knows and the object store does not have.
-    """
-
-    lots: int
-    changed: int
-    removed: int
-    lost: int
-    next: str | None
 
 
 class _Place(NamedTuple):

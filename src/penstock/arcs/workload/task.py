@@ -24,11 +24,11 @@ from penstock.lots.manifests import (
     Item,
     Manifest,
     ManifestNote,
-    UriType,
     data_folder,
 )
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
+from penstock.schema.lots import UriType
 from penstock.states import ManifestState
 
 ERROR_CHARS_MAX = 2000

@@ -18,18 +18,11 @@ from penstock.catalog.entities import names as dataset_names
 from penstock.catalog.events.facets import event_stamp, mark_stated
 from penstock.catalog.events.known_facets import TagMark
 from penstock.catalog.events.schema import Field, schema_id
-from penstock.catalog.rows import (
-    DatasetRow,
-    Origin,
-    Role,
-    RunRow,
-    StreamSchemaRow,
-    VersionRow,
-    replace,
-)
+from penstock.catalog.rows import DatasetRow, Origin, RunRow, StreamSchemaRow, VersionRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
+from penstock.schema.catalog import DatasetRole
 
 
 class PutDataset(Write, frozen=True):
@@ -109,7 +102,7 @@ class PutDataset(Write, frozen=True):
     def _write_for_run(
         self, uow: UnitOfWork, dataset: DatasetRow, run: RunRow, now: Micros
     ) -> None:
-        written = (Role.OUTPUT, dataset.id) in uow.io_of(run.id)
+        written = (DatasetRole.OUTPUT, dataset.id) in uow.io_of(run.id)
         dataset, version = runs.write_dataset(uow, run, dataset, self._schema(), now)
         fields, schema_of_fields = self._schema() or (version.fields, version.schema_id)
         if written and run.ended_at is not None and schema_of_fields != version.schema_id:

@@ -12,10 +12,11 @@ from penstock.catalog.events.apply import receive, with_known_job
 from penstock.catalog.events.facets import event_stamp
 from penstock.catalog.events.namespaced import WriteScope, may_write
 from penstock.catalog.events.parse import Event
-from penstock.catalog.rows import JobRow, Role, RunRow, replace
+from penstock.catalog.rows import JobRow, RunRow, replace
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RUN, RunState
 
 
@@ -98,7 +99,7 @@ class MarkRun(Write, frozen=True):
         if self.state == RunState.RUNNING:
             return at
         version = uow.job_versions.get(run.job_version_id) if run.job_version_id else None
-        outputs = {dataset for role, dataset in uow.io_of(run.id) if role == Role.OUTPUT}
+        outputs = {dataset for role, dataset in uow.io_of(run.id) if role == DatasetRole.OUTPUT}
         for name in job_versions.version_names(version.outputs) if version else ():
             outputs.add(ids.dataset_id(name.namespace, name.name))
         datasets = [row for row in map(uow.datasets.get, outputs) if row is not None]

@@ -11,9 +11,10 @@ from penstock.catalog.entities.jobs import STREAM
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import REMEMBERED_MAX, read_facets
 from penstock.catalog.events.known_facets import DatasetName
-from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
+from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, RunRow, replace
 from penstock.catalog.unit_of_work import IoKey, UnitOfWork
 from penstock.clock import Micros
+from penstock.schema.catalog import DatasetRole
 
 _decode_names = msgspec.json.Decoder(tuple[DatasetName, ...]).decode
 
@@ -73,8 +74,12 @@ def settle_version(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
     if known is not None and location == known.location and io.keys() == _edges_of(known):
         version = known
     else:
-        inputs = _names(uow, io, Role.INPUT) or (version_names(known.inputs) if known else ())
-        outputs = _names(uow, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
+        inputs = _names(uow, io, DatasetRole.INPUT) or (
+            version_names(known.inputs) if known else ()
+        )
+        outputs = _names(uow, io, DatasetRole.OUTPUT) or (
+            version_names(known.outputs) if known else ()
+        )
         job, version = put_job_version(uow, job, inputs, outputs, location, run.created_at)
     if version.id != outdated:
         run = replace(run, job_version_id=version.id)
@@ -150,7 +155,7 @@ def choose_newest(uow: UnitOfWork, job_id: str) -> None:
     settle_edges(uow, job, (), job.version_at)
 
 
-def _names(uow: UnitOfWork, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, ...]:
+def _names(uow: UnitOfWork, io: Iterable[IoKey], role: DatasetRole) -> tuple[DatasetName, ...]:
     datasets = [uow.datasets.get(dataset) for side, dataset in io if side == role]
     return tuple(sorted(DatasetName(d.namespace, d.name) for d in datasets if d is not None))
 
@@ -227,7 +232,7 @@ def rename_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
 
 def _forget_edge(uow: UnitOfWork, job: JobRow, run: RunRow, edge: IoKey) -> None:
     """Delete an edge that a run gave to a job, unless another run or a declaration has it."""
-    role, dataset_id = Role(edge[0]), edge[1]
+    role, dataset_id = DatasetRole(edge[0]), edge[1]
     current = edge in uow.edges_of(job.id)
     first = uow.first_run_with(job.id, role, dataset_id) if job.run_count else None
     times = [first.created_at] if first is not None else []
@@ -262,7 +267,7 @@ def mention_edges(uow: UnitOfWork, job_id: str, io: Iterable[IoKey], at: Micros)
     edges = uow.edges_of(job_id)
     for key in io:
         if edges.get(key, at + 1) > at:
-            uow.put_edge(EdgeRow(job_id, Role(key[0]), key[1], 1, at))
+            uow.put_edge(EdgeRow(job_id, DatasetRole(key[0]), key[1], 1, at))
 
 
 def settle_edges(uow: UnitOfWork, job: JobRow, io: Collection[IoKey], at: Micros) -> None:
@@ -281,7 +286,7 @@ def settle_edges(uow: UnitOfWork, job: JobRow, io: Collection[IoKey], at: Micros
     older = {key for key in io if key in wanted and held.get(key, at) > at}
     for key in (wanted ^ held.keys()) | (set(io) - wanted) | older:
         seen_at = at if not io or key in io else max(at, job.version_at)
-        uow.put_edge(EdgeRow(job.id, Role(key[0]), key[1], int(key in wanted), seen_at))
+        uow.put_edge(EdgeRow(job.id, DatasetRole(key[0]), key[1], int(key in wanted), seen_at))
 
 
 def _edges_of(version: JobVersionRow) -> frozenset[IoKey]:
@@ -295,7 +300,7 @@ def _edges_of(version: JobVersionRow) -> frozenset[IoKey]:
 def _read_edges(inputs: str, outputs: str) -> frozenset[IoKey]:
     return frozenset(
         (role, ids.dataset_id(name.namespace, name.name))
-        for role, text in ((Role.INPUT, inputs), (Role.OUTPUT, outputs))
+        for role, text in ((DatasetRole.INPUT, inputs), (DatasetRole.OUTPUT, outputs))
         for name in version_names(text)
     )
 

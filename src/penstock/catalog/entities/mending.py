@@ -16,10 +16,11 @@ from penstock.catalog.entities import datasets as dataset_rules
 from penstock.catalog.entities import job_versions
 from penstock.catalog.events.facets import read_stamps, restamped, stamped_at, write_stamps
 from penstock.catalog.queries.events import counted_type
-from penstock.catalog.rows import EdgeRow, Role, replace
+from penstock.catalog.rows import EdgeRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import HOUR, Clock, Micros
 from penstock.db import Database, Transaction
+from penstock.schema.catalog import DatasetRole
 from penstock.store.unit_of_work import write_changes
 
 Move = Callable[[Micros], Micros]
@@ -170,7 +171,7 @@ class _Mending:
             uow.runs.put(run_id, run)
             for row in list(uow.io_of(run_id).values()):
                 uow.put_io(replace(row, stamps=self._stamps(row.stamps)))
-                if row.role == Role.OUTPUT:
+                if row.role == DatasetRole.OUTPUT:
                     self._mend_version(row.version_id)
                 datasets.add(row.dataset_id)
         return datasets
@@ -224,7 +225,7 @@ class _Mending:
         current = uow.edges_of(job.id)
         for role, dataset_id in uow.io_of(run_id):
             edge = (role, dataset_id)
-            uow.put_edge(EdgeRow(job.id, Role(role), dataset_id, int(edge in current), at))
+            uow.put_edge(EdgeRow(job.id, DatasetRole(role), dataset_id, int(edge in current), at))
             dataset = uow.datasets.get(dataset_id)
             if dataset is not None and at < dataset.created_at:
                 uow.datasets.put(dataset_id, replace(dataset, created_at=at))

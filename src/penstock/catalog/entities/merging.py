@@ -24,13 +24,13 @@ from penstock.catalog.rows import (
     DatasetRow,
     EdgeRow,
     JobVersionRow,
-    Role,
     SightingRow,
     VersionRow,
     replace,
 )
 from penstock.catalog.unit_of_work import UnitOfWork, place_of
 from penstock.clock import Micros
+from penstock.schema.catalog import DatasetRole
 from penstock.store.unit_of_work import write_changes
 
 SYMLINKS = "symlinks"
@@ -179,15 +179,15 @@ class _Merge:
         """Merge the rows of runs that read or wrote both datasets."""
         uow = self._uow
         for (run_id,) in self._tx.fetch("runs_that_read_both", **self._sides):
-            self._merge_side(run_id, Role.INPUT)
+            self._merge_side(run_id, DatasetRole.INPUT)
         for run_id, old_id, new_id in self._tx.fetch("runs_that_wrote_both", **self._sides):
             old, new = uow.versions.get(old_id), uow.versions.get(new_id)
             if old is not None and new is not None:
                 uow.versions.put(new_id, _merged_version(new, old))
-                self._merge_side(run_id, Role.OUTPUT)
+                self._merge_side(run_id, DatasetRole.OUTPUT)
                 self._drop_version(old_id, new_id)
 
-    def _merge_side(self, run_id: str, role: Role) -> None:
+    def _merge_side(self, run_id: str, role: DatasetRole) -> None:
         io = self._uow.io_of(run_id)
         old, new = io.get((role, self._old.id)), io.get((role, self._new.id))
         if old is not None and new is not None:
@@ -203,7 +203,7 @@ class _Merge:
         held = self._tx.rows(EdgeRow, "edges_of_dataset", dataset_id=self._new.id)
         current = {(edge.job_id, edge.role) for edge in held if edge.current}
         for edge in edges:
-            uow.forget_edge(edge.job_id, Role(edge.role), self._old.id)
+            uow.forget_edge(edge.job_id, DatasetRole(edge.role), self._old.id)
             is_current = edge.current or (edge.job_id, edge.role) in current
             uow.put_edge(replace(edge, dataset_id=self._new.id, current=int(is_current)))
         for job_id in dict.fromkeys(edge.job_id for edge in edges):

@@ -28,7 +28,6 @@ from penstock.catalog.rows import (
     DatasetRow,
     JobRow,
     Origin,
-    Role,
     RunDatasetRow,
     RunRow,
     VersionRow,
@@ -36,6 +35,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.unit_of_work import IoKey, UnitOfWork
 from penstock.clock import Micros, after
+from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState
 
 
@@ -60,7 +60,7 @@ def read_dataset(
     uow: UnitOfWork, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
 ) -> str | None:
     """Pin the version that a run reads, once; return it, or None if there is none."""
-    row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
+    row = uow.io_of(run.id).get((DatasetRole.INPUT, dataset_id))
     if row is None:
         dataset = uow.datasets.get(dataset_id)
         if dataset is None:
@@ -71,7 +71,7 @@ def read_dataset(
         if version_id is None:
             dataset = datasets.imply_version(uow, dataset, at)
             version_id = dataset.implied_version_id or ""
-        row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
+        row = RunDatasetRow(run.id, DatasetRole.INPUT, dataset_id, version_id, "{}", "{}")
         uow.put_io(row)
     reported = (
         known_facets.of_reading(stated.facets, stated.io_facets) if stated is not None else None
@@ -86,7 +86,7 @@ def repin_input(uow: UnitOfWork, run: RunRow, dataset_id: str) -> None:
 
     Some clients, such as dbt's, first report the starts of many runs at once.
     """
-    row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
+    row = uow.io_of(run.id).get((DatasetRole.INPUT, dataset_id))
     dataset = uow.datasets.get(dataset_id)
     if row is None or dataset is None or row.version_id == dataset.current_version_id:
         return
@@ -115,7 +115,7 @@ def write_dataset(
     An unconfirmed version is only reported: the caller may not write the dataset. The first
     authorized caller confirms it.
     """
-    row = uow.io_of(run.id).get((Role.OUTPUT, dataset.id))
+    row = uow.io_of(run.id).get((DatasetRole.OUTPUT, dataset.id))
     if row is not None:
         version = uow.versions.get(row.version_id)
         assert version is not None, "what a run wrote is never deleted before the run"
@@ -133,7 +133,7 @@ def write_dataset(
         at,
         unconfirmed=unconfirmed,
     )
-    uow.put_io(RunDatasetRow(run.id, Role.OUTPUT, dataset.id, version_id, "{}", "{}"))
+    uow.put_io(RunDatasetRow(run.id, DatasetRole.OUTPUT, dataset.id, version_id, "{}", "{}"))
     return dataset, version
 
 
@@ -141,7 +141,7 @@ def report_output(
     uow: UnitOfWork, run_id: str, dataset_id: str, facets: Facets, stamp: Stamp
 ) -> None:
     """Store an event's report on an output of its run."""
-    row = uow.io_of(run_id).get((Role.OUTPUT, dataset_id))
+    row = uow.io_of(run_id).get((DatasetRole.OUTPUT, dataset_id))
     if row is not None:
         _report(uow, row, facets, stamp)
 
@@ -158,7 +158,7 @@ def publish_outputs(uow: UnitOfWork, run: RunRow, job: JobRow) -> None:
     if not streams and run.state != RunState.COMPLETED:
         return
     for (role, _), row in uow.io_of(run.id).items():
-        if role == Role.OUTPUT:
+        if role == DatasetRole.OUTPUT:
             version = uow.versions.get(row.version_id)
             assert version is not None, "what a run wrote is never deleted before the run"
             at = version.created_at if streams or run.ended_at is None else run.ended_at
@@ -287,7 +287,9 @@ def begin_runs(
             ),
         )
         io: dict[IoKey, RunDatasetRow] = {
-            (Role.INPUT, dataset): RunDatasetRow(new.id, Role.INPUT, dataset, version, "{}", "{}")
+            (DatasetRole.INPUT, dataset): RunDatasetRow(
+                new.id, DatasetRole.INPUT, dataset, version, "{}", "{}"
+            )
             for dataset, version in new.inputs.items()
         }
         uow.io.put(new.id, io)
@@ -366,14 +368,14 @@ def _end(
     assert run is not None, "a claim's run exists"
     io = uow.io_of(run_id)
     fresh = [
-        RunDatasetRow(run_id, Role.OUTPUT, dataset, version, "{}", "{}")
+        RunDatasetRow(run_id, DatasetRole.OUTPUT, dataset, version, "{}", "{}")
         for dataset, version in written.items()
-        if (Role.OUTPUT, dataset) not in io
+        if (DatasetRole.OUTPUT, dataset) not in io
     ]
     if fresh:
-        uow.io.put(run_id, {**io, **{(Role.OUTPUT, row.dataset_id): row for row in fresh}})
+        uow.io.put(run_id, {**io, **{(DatasetRole.OUTPUT, row.dataset_id): row for row in fresh}})
         for row in fresh:
-            uow.run_datasets.put((run_id, Role.OUTPUT, row.dataset_id), row)
+            uow.run_datasets.put((run_id, DatasetRole.OUTPUT, row.dataset_id), row)
     if run.ended_at is not None:
         return
     ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
@@ -381,7 +383,7 @@ def _end(
     if run.job_version_id is None:  # events began it and report its inputs and outputs
         job_versions.settle_version(uow, ended, run)
     for (role, dataset), row in io.items() if state == RunState.COMPLETED else ():
-        if role == Role.OUTPUT and dataset not in written:
+        if role == DatasetRole.OUTPUT and dataset not in written:
             version = uow.versions.get(row.version_id)
             assert version is not None, "what a run wrote is never deleted before the run"
             dataset_rules.publish(uow, version, at, at)
@@ -412,7 +414,7 @@ def _publish(
     versions: list[str] = []
     added = 0
     for number, run_id in enumerate(run_ids):
-        reported = uow.io_of(run_id).get((Role.OUTPUT, dataset.id))
+        reported = uow.io_of(run_id).get((DatasetRole.OUTPUT, dataset.id))
         if reported is not None and (made := uow.versions.get(reported.version_id)) is not None:
             version = replace(made, unconfirmed=0)
         else:

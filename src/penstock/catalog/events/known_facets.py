@@ -13,8 +13,8 @@ from msgspec import Raw, Struct, field
 from penstock import ids
 from penstock.catalog.events.facets import REMEMBERED_MAX, Facets, is_deleted
 from penstock.clock import Micros, parse_time
-from penstock.config import NAME_BYTES_MAX
 from penstock.errors import Invalid
+from penstock.ids import NAME_BYTES_MAX
 
 T = TypeVar("T")
 

@@ -12,8 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.catalog.events.facets import REMEMBERED_MAX, read_facets
-from penstock.config import NAME_BYTES_MAX
-from penstock.ids import derived_id
+from penstock.ids import NAME_BYTES_MAX, derived_id
 
 NO_FIELDS = "[]"
 

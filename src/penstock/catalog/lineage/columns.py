@@ -12,15 +12,7 @@ from penstock.catalog.events.facets import NONE, laid_over, others_hold
 from penstock.catalog.events.known_facets import ALL_FIELDS, COLUMNS
 from penstock.catalog.events.schema import load_fields, shown_fields
 from penstock.catalog.lineage.edges import NOW, dropped_then, edge_source
-from penstock.catalog.lineage.graph import (
-    DEPTH_DEFAULT,
-    ColumnGraph,
-    EdgeIndex,
-    FieldData,
-    FieldNode,
-    IndirectLineage,
-    begin_walk,
-)
+from penstock.catalog.lineage.graph import DEPTH_DEFAULT, EdgeIndex, begin_walk
 from penstock.catalog.lineage.nodes import (
     Named,
     NamedDataset,
@@ -30,11 +22,11 @@ from penstock.catalog.lineage.nodes import (
     find_node,
     time_of,
 )
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import InputField
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
+from penstock.schema.catalog import DatasetRole, InputField
+from penstock.schema.lineage import ColumnGraph, FieldData, FieldNode, IndirectLineage
 
 
 class Column(NamedTuple):
@@ -252,7 +244,7 @@ def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -
 def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
     source = edge_source(tx, job.id, "current", at, job.version)
     edges, _ = source.edges_of([job.id])
-    return [edge.dataset_id for edge in edges if edge.role == Role.OUTPUT]
+    return [edge.dataset_id for edge in edges if edge.role == DatasetRole.OUTPUT]
 
 
 def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column:

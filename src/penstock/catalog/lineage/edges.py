@@ -6,13 +6,12 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from penstock.catalog.lineage.nodes import PinnedJobVersion
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.errors import Invalid
 from penstock.ids import dataset_id
+from penstock.schema.catalog import DatasetRole, EntityId
 
 NOW: Micros = 2**62  # after every time that a row can hold
 
@@ -200,6 +199,8 @@ def dropped_then(tx: Transaction, datasets: Collection[str], at: Micros | None) 
 
 def _edges_of_version(inputs: str, outputs: str) -> set[tuple[str, str]]:
     """Return the roles and datasets in the lists of a job version."""
-    read = {(Role.INPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(inputs)}
-    written = {(Role.OUTPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(outputs)}
+    read = {(DatasetRole.INPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(inputs)}
+    written = {
+        (DatasetRole.OUTPUT.value, dataset_id(n.namespace, n.name)) for n in _read_names(outputs)
+    }
     return read | written

@@ -10,10 +10,10 @@ never turn around.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Struct
 
 from penstock.catalog.events.schema import shown_fields, with_tags
 from penstock.catalog.lineage.edges import (
@@ -36,140 +36,27 @@ from penstock.catalog.lineage.nodes import (
     time_of,
 )
 from penstock.catalog.queries.runs import began
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import EntityId, InputField, Shape, raw, time_or_none
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.errors import Invalid, TooLarge
+from penstock.schema.catalog import DatasetRole, EntityId
+from penstock.schema.lineage import (
+    DatasetData,
+    DatasetNode,
+    Edge,
+    GraphRun,
+    JobData,
+    JobNode,
+    LineageGraph,
+)
+from penstock.schema.shape import raw, time_or_none
 from penstock.states import RunState
 
 DEPTH_DEFAULT = 20
 # A graph of this size is 70 MB of JSON. Larger ones are of no use and would fill the server's
 # memory.
 NODES_MAX = 50_000
-
-
-class Edge(Shape, frozen=True):
-    """Data flow from one node to another."""
-
-    origin: str
-    destination: str
-
-
-class GraphRun(Shape, frozen=True):
-    """The newest run of a job."""
-
-    id: str
-    created_at: str
-    updated_at: str
-    nominal_start_time: str | None
-    nominal_end_time: str | None
-    state: RunState
-    started_at: str | None
-    ended_at: str | None
-    duration_ms: int | None
-
-
-class JobData(Shape, frozen=True):
-    """A job in a graph, with all its inputs and outputs, also those outside the graph."""
-
-    id: EntityId
-    type: str
-    name: str
-    simple_name: str
-    parent_job_name: str | None
-    created_at: str
-    updated_at: str
-    namespace: str
-    inputs: Sequence[EntityId]
-    outputs: Sequence[EntityId]
-    location: str | None
-    description: str | None
-    latest_run: GraphRun | None
-
-
-class DatasetData(Shape, frozen=True):
-    """A dataset in a graph."""
-
-    id: EntityId
-    type: str
-    name: str
-    physical_name: str
-    created_at: str
-    updated_at: str
-    namespace: str
-    source_name: str
-    fields: Raw
-    tags: Raw
-    last_modified_at: str | None
-    last_lifecycle_state: str
-    description: str | None
-    current_version: str | None
-    current_version_number: int | None
-    deleted: bool
-
-
-class FieldData(Shape, frozen=True):
-    """A field in a graph, with all its input fields, also those outside the graph."""
-
-    namespace: str
-    dataset: str
-    dataset_version: str | None
-    field: str
-    field_type: str  # "" if unknown: Marquez's Java client does not read null
-    transformation_description: str | None
-    transformation_type: str | None
-    input_fields: Sequence[InputField]
-
-
-class JobNode(Shape, frozen=True, tag_field="type", tag="JOB"):
-    """The node of a job."""
-
-    id: str
-    data: JobData
-    in_edges: Sequence[Edge]
-    out_edges: Sequence[Edge]
-
-
-class DatasetNode(Shape, frozen=True, tag_field="type", tag="DATASET"):
-    """The node of a dataset."""
-
-    id: str
-    data: DatasetData
-    in_edges: Sequence[Edge]
-    out_edges: Sequence[Edge]
-
-
-class FieldNode(Shape, frozen=True, tag_field="type", tag="DATASET_FIELD"):
-    """The node of a dataset field."""
-
-    id: str
-    data: FieldData
-    in_edges: Sequence[Edge]
-    out_edges: Sequence[Edge]
-
-
-class LineageGraph(Shape, frozen=True):
-    """A graph of jobs and datasets."""
-
-    graph: Sequence[JobNode | DatasetNode]
-
-
-class IndirectLineage(Shape, frozen=True):
-    """The fields that every field of a dataset depends on, such as keys of joins and filters."""
-
-    namespace: str
-    dataset: str
-    dataset_version: str | None
-    input_fields: Sequence[InputField]
-
-
-class ColumnGraph(Shape, frozen=True):
-    """A graph of fields; indirect lineage only on request."""
-
-    graph: Sequence[FieldNode]
-    indirect: Sequence[IndirectLineage] | UnsetType = UNSET
 
 
 class EdgeIndex:
@@ -201,7 +88,7 @@ def check_size(nodes: int) -> None:
 
 Direction = Literal["both", "upstream", "downstream"]
 
-_INPUT, _OUTPUT = Role.INPUT.value, Role.OUTPUT.value
+_INPUT, _OUTPUT = DatasetRole.INPUT.value, DatasetRole.OUTPUT.value
 _Sides = defaultdict[tuple[str, str], list[EntityId]]  # by job and role
 
 

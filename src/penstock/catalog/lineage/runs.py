@@ -3,53 +3,21 @@
 The versions that a run reads are pinned, so this graph is exact and never changes.
 """
 
-from collections.abc import Sequence
-
 from penstock.catalog.lineage.graph import DEPTH_DEFAULT, begin_walk
 from penstock.catalog.lineage.nodes import find_run
-from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.db import Transaction
+from penstock.schema.catalog import EntityId
+from penstock.schema.lineage import (
+    FamilyRun,
+    RunFamily,
+    UpstreamInput,
+    UpstreamJob,
+    UpstreamRun,
+    UpstreamRuns,
+    UpstreamRunTimes,
+)
+from penstock.schema.shape import time_or_none
 from penstock.states import RunState
-
-
-class UpstreamJob(Shape, frozen=True):
-    """The job of a run, in the version of that time."""
-
-    namespace: str
-    name: str
-    version: str | None
-
-
-class UpstreamRunTimes(Shape, frozen=True):
-    """The times and the end state of a run."""
-
-    id: str
-    start: str | None
-    end: str | None
-    status: RunState
-
-
-class UpstreamInput(Shape, frozen=True):
-    """A version that a run read; without `producedByRunId` if no run wrote it."""
-
-    namespace: str
-    name: str
-    version: str
-    produced_by_run_id: str | None
-
-
-class UpstreamRun(Shape, frozen=True):
-    """A run and its inputs."""
-
-    job: UpstreamJob
-    run: UpstreamRunTimes
-    inputs: Sequence[UpstreamInput]
-
-
-class UpstreamRuns(Shape, frozen=True):
-    """Runs, the nearest first."""
-
-    runs: Sequence[UpstreamRun]
 
 
 def upstream_runs(tx: Transaction, run_id: str, depth: int = DEPTH_DEFAULT) -> UpstreamRuns:
@@ -87,30 +55,11 @@ MEMBERS_MAX = 2000
 DEPTH_MAX = 10
 
 
-class Member(Shape, frozen=True):
-    """One run of a family; `depth` is the distance from the requested run."""
-
-    id: str
-    parent: str | None
-    job: EntityId
-    state: RunState
-    started_at: str | None
-    ended_at: str | None
-    depth: int
-
-
-class Family(Shape, frozen=True):
-    """A run and its descendants, oldest first; `is_cut` if there are more."""
-
-    runs: Sequence[Member]
-    is_cut: bool
-
-
-def family(tx: Transaction, run_id: str, *, only: str | None = None) -> Family:
+def family(tx: Transaction, run_id: str, *, only: str | None = None) -> RunFamily:
     """Return a run and its descendants; with `only`, those of jobs in that namespace."""
     rows = tx.fetch("run_family", id=find_run(tx, run_id).id, depth=DEPTH_MAX, most=MEMBERS_MAX + 1)
     runs = [
-        Member(
+        FamilyRun(
             id=id,
             parent=parent,
             job=EntityId(namespace, name),
@@ -122,4 +71,4 @@ def family(tx: Transaction, run_id: str, *, only: str | None = None) -> Family:
         for id, parent, namespace, name, state, started, ended, depth in rows[:MEMBERS_MAX]
         if only in (None, namespace)
     ]
-    return Family(runs, len(rows) > MEMBERS_MAX)
+    return RunFamily(runs, len(rows) > MEMBERS_MAX)

@@ -30,22 +30,20 @@ from penstock.catalog.events.schema import (
 from penstock.catalog.lineage.edges import NOW
 from penstock.catalog.queries.names import is_uuid
 from penstock.catalog.queries.runs import load_runs
-from penstock.catalog.shapes import (
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.ids import dataset_id
+from penstock.schema.catalog import (
     Alias,
     ColumnLineage,
     Dataset,
     DatasetVersion,
     EntityId,
     InputField,
-    Page,
     Run,
-    raw,
-    time_or_none,
 )
-from penstock.clock import Micros, format_time
-from penstock.db import Transaction
-from penstock.errors import NotFound
-from penstock.ids import dataset_id
+from penstock.schema.shape import Page, raw, time_or_none
 
 _Reports = defaultdict[str, list[str]]
 REPORTS_MAX = 100  # on one version; each test may be a run of its own

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from penstock.catalog.shapes import Page, raw
 from penstock.clock import HOUR, Micros, format_time, has_zone, parse_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import Invalid
 from penstock.ids import run_id as id_of_run
+from penstock.schema.shape import Page, raw
 
 # Later than every event, and a whole hour, so that an open end has no partial hour to count.
 EARLIEST: Micros = -(1 << 31) * HOUR
@@ -58,7 +59,7 @@ def list_events(
     run_id: str | None = None,
     namespace: str | None = None,
     kinds: Sequence[EventKind] = ALL_KINDS,
-) -> Page[Raw]:
+) -> Page[dict[str, Any]]:
     """Return a page of events of these kinds with a time in [after, before), unchanged.
 
     Only a time without a zone is written differently: in UTC, as it was read.
@@ -94,7 +95,7 @@ def list_events(
     return Page([_with_zone(payload) for (payload,) in events], total)
 
 
-def _with_zone(payload: str) -> Raw:
+def _with_zone(payload: str) -> Any:
     """Return an event with a zone in its time: Java clients require one."""
     try:
         at = _read_time(payload).event_time

@@ -11,13 +11,14 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import read_facets, read_run_stamps, shown, together
 from penstock.catalog.queries.names import is_uuid
 from penstock.catalog.queries.runs import load_runs
-from penstock.catalog.rows import LATEST_RUN_STATES, Role
-from penstock.catalog.shapes import EntityId, Job, JobVersion, Page, Run, VersionId, raw
+from penstock.catalog.rows import LATEST_RUN_STATES
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
 from penstock.ids import job_id
+from penstock.schema.catalog import DatasetRole, EntityId, Job, JobVersion, Run, VersionId
+from penstock.schema.shape import Page, raw
 from penstock.states import RunState
 
 LATEST_RUNS_MAX = 10
@@ -224,8 +225,8 @@ def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),
         namespace=row.namespace,
-        inputs=edges.get((row.id, Role.INPUT), ()),
-        outputs=edges.get((row.id, Role.OUTPUT), ()),
+        inputs=edges.get((row.id, DatasetRole.INPUT), ()),
+        outputs=edges.get((row.id, DatasetRole.OUTPUT), ()),
         location=row.location,
         description=row.description,
         latest_run=runs[0] if runs else None,

@@ -3,11 +3,11 @@
 import re
 
 from penstock.catalog.rows import GrantRow, NamespaceRow, SourceRow
-from penstock.catalog.shapes import Grant, Namespace, Source, Tag
 from penstock.clock import format_time
 from penstock.config import mask_url
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.schema.catalog import Grant, Namespace, Source, Tag
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

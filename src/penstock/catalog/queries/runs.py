@@ -9,21 +9,20 @@ from msgspec import Raw, Struct
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.causes import cause_of
 from penstock.catalog.events.facets import read_facets
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import (
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.ids import run_id as id_of_run
+from penstock.schema.catalog import (
+    DatasetRole,
     EntityId,
     ParentRun,
     Run,
     RunDatasetVersion,
     RunFacets,
     VersionId,
-    raw,
-    time_or_none,
 )
-from penstock.clock import Micros, format_time
-from penstock.db import Transaction
-from penstock.errors import NotFound
-from penstock.ids import run_id as id_of_run
+from penstock.schema.shape import raw, stored_json, time_or_none
 from penstock.states import RunState
 
 Touched = dict[tuple[str, str], list[RunDatasetVersion]]  # by run and role
@@ -95,8 +94,8 @@ def _run(row: _RunRow, touched: Touched) -> Run:
         job_version=VersionId(row.namespace, row.name, job_version) if job_version else None,
         parent=_parent(row),
         cause=_cause(row, touched),
-        input_dataset_versions=touched.get((row.id, Role.INPUT), ()),
-        output_dataset_versions=touched.get((row.id, Role.OUTPUT), ()),
+        input_dataset_versions=touched.get((row.id, DatasetRole.INPUT), ()),
+        output_dataset_versions=touched.get((row.id, DatasetRole.OUTPUT), ()),
         facets=raw(row.facets),
     )
 
@@ -110,8 +109,8 @@ def _cause(row: _RunRow, touched: Touched) -> str | None:
     """Return the reported cause of a failed or aborted run."""
     if row.state not in (RunState.FAILED, RunState.ABORTED):
         return None
-    read = touched.get((row.id, Role.INPUT), ())
-    checked = (read_facets(bytes(version.facets).decode()) for version in read)
+    read = touched.get((row.id, DatasetRole.INPUT), ())
+    checked = (read_facets(stored_json(version.facets).decode()) for version in read)
     return cause_of(read_facets(row.facets), checked)
 
 

@@ -20,10 +20,10 @@ from penstock.catalog.events.schema import Field, load_fields
 from penstock.catalog.lineage.nodes import dataset_node, job_node
 from penstock.catalog.queries.events import EARLIEST, LATEST
 from penstock.catalog.rows import LATEST_RUN_STATES
-from penstock.catalog.shapes import SearchResult, SearchResults
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid
+from penstock.schema.search import SearchResult, SearchResults
 
 # PostgreSQL refuses a tsvector of more than a megabyte; names are far shorter than this.
 BODY_CHARS_MAX = 100_000

@@ -9,10 +9,10 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from penstock.catalog.queries.events import hour_of
-from penstock.catalog.shapes import EventInterval, IntervalCount
 from penstock.clock import HOUR, Micros, format_time, from_datetime, to_datetime
 from penstock.db import Transaction
 from penstock.errors import Invalid
+from penstock.schema.catalog import EventInterval, IntervalCount
 
 # In every time zone, days begin on a quarter of an hour of UTC.
 SLOT: Micros = HOUR // 4

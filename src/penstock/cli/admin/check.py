@@ -7,8 +7,8 @@ from rich.text import Text
 
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import note, out, plain, write_json, write_line
-from penstock.client.documents.provenance import Verdict
 from penstock.errors import Unavailable
+from penstock.schema.provenance import Verdict
 
 SHOWN = 3
 

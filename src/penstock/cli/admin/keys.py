@@ -4,12 +4,13 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from penstock.access.keys import Keys, ListedKey, Rate, Role
+from penstock.access.keys import Keys, ListedKey, Rate
 from penstock.cli.database import opened, operator
 from penstock.cli.options import DATABASE, DatabaseFlags, Json, switch
 from penstock.cli.output import note, write_json, write_line, write_table
 from penstock.cli.times import show_time
 from penstock.clock import format_time, system_clock
+from penstock.schema.admin import KeyRole
 
 app = App(name="keys")
 
@@ -48,7 +49,7 @@ def create(
     with opened(flags, must_exist=False) as database:
         keys = Keys(database, clock=system_clock)
         rate = Rate(requests_per_second, bytes_per_second)
-        made = keys.create(name, Role(role), namespace=namespace, rate=rate, who=operator())
+        made = keys.create(name, KeyRole(role), namespace=namespace, rate=rate, who=operator())
         try:
             if as_json:
                 write_json({"key": _document(made.key), "token": made.token})

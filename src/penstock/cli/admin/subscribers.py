@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import Cell, Column, write_fields, write_json, write_line, write_table
 from penstock.cli.times import show_time
-from penstock.client.resources.subscribers import Subscriber
 from penstock.errors import Invalid
+from penstock.schema.subscribers import Subscriber
 
 app = App(
     name="subscribers",

@@ -15,9 +15,9 @@ from penstock.arcs.spec import Arc
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import note, write_json, write_line
 from penstock.client import ApiError, Client
-from penstock.client.documents import arcs as docs
-from penstock.client.documents.arrivals import Arrival as ShownArrival
 from penstock.errors import Invalid, NotFound
+from penstock.schema import arcs as docs
+from penstock.schema.arrivals import ShownArrival
 
 app = App(
     name="apply",
@@ -123,7 +123,7 @@ def read_source(source: str) -> Declared:
     return declared_in(module)
 
 
-def compared_arc(arc: Arc, before: docs.Arc | None) -> Change:
+def compared_arc(arc: Arc, before: docs.ShownArc | None) -> Change:
     """What would change of an arc."""
     name = f"{arc.namespace}/{arc.name}"
     wanted = _plain(arc)

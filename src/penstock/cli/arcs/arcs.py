@@ -12,8 +12,8 @@ from penstock.cli.options import REMOTE, Json, Limit, Namespace, RemoteFlags
 from penstock.cli.output import Column, note, write_fields, write_json, write_line, write_table
 from penstock.cli.targets import ArcName, find_arc
 from penstock.cli.times import show_time
-from penstock.client.documents.arcs import Arc, ArcLot, ArcLotDetail
-from penstock.client.resources.arcs import ArcState
+from penstock.schema.arcs import ArcLot, ArcLotDetail, ShownArc
+from penstock.states import ArcState
 
 app = App(
     name="arcs",
@@ -75,7 +75,7 @@ def list_arcs(
     write_arcs(found.arcs)
 
 
-def write_arcs(arcs: Sequence[Arc]) -> None:
+def write_arcs(arcs: Sequence[ShownArc]) -> None:
     """Arcs, one to a line."""
     write_table(
         (Column("arc", whole=True), *(Column(state, numbers=True) for state in STATES)),
@@ -130,7 +130,7 @@ def _plain(lots: Sequence[ArcLot], following: str | None) -> dict[str, object]:
     return {"lots": lots, "next": following}
 
 
-def _write_arc(arc: Arc) -> None:
+def _write_arc(arc: ShownArc) -> None:
     def named(namespace: str, dataset: str) -> str:
         return f"{namespace or arc.namespace}/{dataset}"
 

@@ -17,7 +17,7 @@ from penstock.cli.output import (
 )
 from penstock.cli.targets import exact_dataset, find_dataset
 from penstock.cli.times import show_time
-from penstock.client.documents.arrivals import Arrival
+from penstock.schema.arrivals import ShownArrival
 
 app = App(
     name="arrivals",
@@ -93,11 +93,11 @@ def delete(
         write_line(f"{found.location} is not watched any more for {_name(found)}; its lots stay")
 
 
-def _name(found: Arrival) -> str:
+def _name(found: ShownArrival) -> str:
     return f"{found.namespace}/{found.dataset}"
 
 
-def _row(found: Arrival) -> tuple[Cell, ...]:
+def _row(found: ShownArrival) -> tuple[Cell, ...]:
     return (
         _name(found),
         found.location,
@@ -108,7 +108,7 @@ def _row(found: Arrival) -> tuple[Cell, ...]:
     )
 
 
-def _untaken(found: Arrival) -> str | None:
+def _untaken(found: ShownArrival) -> str | None:
     """The objects that can be in no lot, in words."""
     if found.untaken is None:
         return None
@@ -116,7 +116,7 @@ def _untaken(found: Arrival) -> str | None:
     return f"{one.count:,} can be in no lot, such as {one.example!r}: {one.reason}"
 
 
-def _write(found: Arrival) -> None:
+def _write(found: ShownArrival) -> None:
     failed, most = found.failed, found.digest_bytes_max
     write_fields(
         (

@@ -1,7 +1,8 @@
 """`penstock arcs delete | clean | sync | backfill | backfills`."""
 
 import time
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
 
@@ -11,8 +12,9 @@ from penstock.cli.output import Column, note, write_fields, write_json, write_li
 from penstock.cli.targets import ArcName, From, LotId, To, find_arc, read_bound
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
-from penstock.client.documents.arcs import Backfill, Plan, Synced
 from penstock.errors import Invalid
+from penstock.schema.arcs import Synced
+from penstock.schema.operations import Backfill, BackfillPlan
 
 _CHANGE = Group("Change", sort_key=3)
 app = App(name="lots")
@@ -186,7 +188,7 @@ def backfill(
     return exit_codes.GAPS if watch and left else exit_codes.DONE
 
 
-def _tell_plan(plan: Plan, as_json: bool) -> int:
+def _tell_plan(plan: BackfillPlan, as_json: bool) -> int:
     amiss = sum(number for what, number in plan.totals.items() if what not in ("good", "stale"))
     code = exit_codes.GAPS if amiss else exit_codes.DONE
     if as_json:
@@ -215,7 +217,7 @@ def _lots(number: int, interval: str | None, first: str, last: str) -> str:
     return f"{number:,} lots, {first} to {last}"
 
 
-def _numbers(counts: dict[str, int]) -> str:
+def _numbers(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{number:,} {what}" for what, number in counts.items() if number) or "nothing"
 
 
@@ -303,7 +305,7 @@ def _moved(client: Client, backfill_id: str, move: Move | None, why: str | None)
     return act(backfill_id, why)
 
 
-def _write_backfills(found: tuple[Backfill, ...]) -> None:
+def _write_backfills(found: Sequence[Backfill]) -> None:
     if not found:
         note("there are no backfills; start one with `penstock arcs backfill ARC`")
         return

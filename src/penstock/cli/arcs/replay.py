@@ -23,9 +23,9 @@ from penstock.cli.output import note, out, write_json, write_line
 from penstock.cli.targets import exact_dataset, exact_job
 from penstock.cli.times import read_moment
 from penstock.client import Client, Unreachable
-from penstock.client.documents.replays import BadLots, Replay
-from penstock.client.resources.replays import StepState
 from penstock.errors import Invalid
+from penstock.schema.operations import BadLots, Replay
+from penstock.states import StepState
 
 _LOOK = Group("Look", sort_key=2)
 _CHANGE = Group("Change", sort_key=3)
@@ -100,8 +100,8 @@ def replay(
             version=version,
             any_version=any_version,
             job_version=job_version,
-            first=read_moment(first),
-            last=read_moment(last),
+            start=read_moment(first),
+            end=read_moment(last),
             batch=batch,
             downstream_only=downstream_only,
         )

@@ -22,7 +22,7 @@ from penstock.cli.output import (
     write_table,
 )
 from penstock.cli.times import show_duration, show_time
-from penstock.client.documents.replays import PlannedStep, Replay, ReplayPlan, ReplayStep
+from penstock.schema.operations import PlannedStep, Replay, ReplayAction, ReplayPlan, ReplayStep
 
 _LINES_MAX = 200
 _BAR_WIDTH = 40
@@ -71,7 +71,7 @@ def _totals(plan: ReplayPlan) -> str:
     )
 
 
-def _told(actions: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+def _told(actions: Mapping[ReplayAction, int]) -> Iterator[tuple[str, int]]:
     words = {"leave": "be left, for they are held", "blocked": "be left, for what is before them"}
     for action, number in actions.items():
         yield words.get(action, action), number

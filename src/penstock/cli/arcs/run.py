@@ -14,8 +14,8 @@ from penstock.cli.arcs.work import ENGINE, EngineFlags, begin, lease_url, owner
 from penstock.cli.options import Json
 from penstock.cli.output import complain, write_json, write_line
 from penstock.cli.targets import ArcName, LotId, choose_arc
-from penstock.client.documents.catalog import EntityId
 from penstock.plane import Plane
+from penstock.schema.catalog import EntityId
 
 app = App(
     name="run",

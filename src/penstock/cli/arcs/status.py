@@ -17,8 +17,8 @@ from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags, switch
 from penstock.cli.output import Column, note, out, write_json, write_line, write_table
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
-from penstock.client.documents.arcs import Arc
-from penstock.client.documents.lots import Lock
+from penstock.schema.arcs import ShownArc
+from penstock.schema.locks import Lock
 
 app = App(
     name="status",
@@ -49,7 +49,7 @@ class RunningLot(Struct, frozen=True, rename="camel"):
 class Status(Struct, frozen=True):
     """Where arcs stand, and what is running."""
 
-    arcs: Sequence[Arc]
+    arcs: Sequence[ShownArc]
     running: Sequence[RunningLot]
 
 
@@ -119,7 +119,7 @@ def _row(lot: RunningLot) -> tuple[str, str, str, str, str]:
     return lot.arc, lot.lot, parts, lot.owner, show_time(lot.since)
 
 
-def _idle(arcs: Sequence[Arc]) -> str:
+def _idle(arcs: Sequence[ShownArc]) -> str:
     if any(arc.counts.ready for arc in arcs):
         return "nothing is running, though lots are ready; start an engine: `penstock arcs work`"
     return "nothing is running"

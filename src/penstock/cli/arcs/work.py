@@ -21,13 +21,13 @@ from penstock.arcs.workload.shell import command_rules, split_names
 from penstock.cli.options import Config, Database, switch
 from penstock.cli.stopping import StopSignals
 from penstock.cli.targets import choose_arc
-from penstock.client.documents.catalog import EntityId
 from penstock.clock import format_time
 from penstock.config import SECRET_VARIABLES, Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.opening import IN_DATABASE
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
+from penstock.schema.catalog import EntityId
 from penstock.subscribers.own_backend import follow_settings
 from penstock.telemetry import tracing
 from penstock.telemetry.logs import set_up_logs

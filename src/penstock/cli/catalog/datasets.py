@@ -1,6 +1,6 @@
 """`penstock datasets`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -18,8 +18,8 @@ from penstock.cli.output import (
 from penstock.cli.targets import deleted_dataset, exact_dataset, find_dataset
 from penstock.cli.times import show_time
 from penstock.client import Client
-from penstock.client.documents.catalog import Dataset, Datasets, DatasetVersion, EntityId, Field
 from penstock.client.names import read_name
+from penstock.schema.catalog import Dataset, DatasetField, Datasets, DatasetVersion, EntityId
 
 app = App(
     name="datasets",
@@ -147,7 +147,7 @@ def _about(dataset: Dataset) -> list[tuple[str, Cell]]:
     ]
 
 
-def _write_schema(fields: tuple[Field, ...]) -> None:
+def _write_schema(fields: Sequence[DatasetField]) -> None:
     write_table(
         ("field", "type", "tags", "description"),
         ((f.name, f.type, ", ".join(f.tags), f.description) for f in fields),
@@ -176,7 +176,7 @@ def versions(
     write_rest(len(found.versions), found.total_count, offset)
 
 
-def write_versions(versions: tuple[DatasetVersion, ...]) -> None:
+def write_versions(versions: Sequence[DatasetVersion]) -> None:
     """Versions, each with what its fields have that those of the one before had not."""
     older = [*versions[1:], None]
     makers = [_maker(version) for version in versions]

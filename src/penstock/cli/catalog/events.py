@@ -10,9 +10,9 @@ from cyclopts import App, Parameter
 from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
 from penstock.cli.output import Cell, Column, write_json, write_line, write_rest, write_table
 from penstock.cli.times import read_moment, show_time
-from penstock.client.resources.history import EventKind
-from penstock.client.stream import LotEvent
+from penstock.client.resources.catalog import EventKind
 from penstock.errors import Invalid
+from penstock.schema.subscribers import LotEvent
 
 app = App(
     name="events",

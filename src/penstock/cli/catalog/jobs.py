@@ -27,7 +27,7 @@ from penstock.cli.output import (
 )
 from penstock.cli.targets import deleted_job, exact_job, find_job, name_job
 from penstock.cli.times import show_duration, show_time
-from penstock.client.documents.catalog import EntityId, Job
+from penstock.schema.catalog import EntityId, Job
 
 app = App(
     name="jobs",

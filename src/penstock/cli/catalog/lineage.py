@@ -14,8 +14,10 @@ from penstock.cli.output import line_width, out, plain, state_text, write_json, 
 from penstock.cli.targets import find_node
 from penstock.cli.times import read_moment, show_duration, show_time
 from penstock.client import Client
-from penstock.client.documents.catalog import InputField
-from penstock.client.documents.graphs import (
+from penstock.client.resources.catalog import Direction, History
+from penstock.errors import Invalid
+from penstock.schema.catalog import InputField
+from penstock.schema.lineage import (
     ColumnGraph,
     DatasetNode,
     FieldNode,
@@ -23,8 +25,6 @@ from penstock.client.documents.graphs import (
     JobNode,
     LineageGraph,
 )
-from penstock.client.resources.history import Direction, History
-from penstock.errors import Invalid
 
 Node = JobNode | DatasetNode
 
@@ -160,7 +160,7 @@ def write_columns(client: Client, asked: Asked) -> None:
         _write_way(way, lines)
     if asked.with_indirect:
         write_line(Text("keys of joins, filters and sorts", "bold"))
-        for lineage in graph.indirect:
+        for lineage in graph.indirect or ():
             for line in _indirect_lines(lineage, symbols, line_width(console)):
                 write_line(line)
         if not graph.indirect:

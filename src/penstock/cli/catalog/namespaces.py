@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags
 from penstock.cli.output import Column, note, write_json, write_line, write_table
 from penstock.cli.times import show_time
-from penstock.client.documents.catalog import Grants
+from penstock.schema.catalog import Grants
 
 app = App(
     name="namespaces",

@@ -20,8 +20,8 @@ from penstock.cli.output import (
 from penstock.cli.targets import find_entity
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
-from penstock.client.documents.catalog import EntityId, Run, RunDatasetVersion, Runs
 from penstock.errors import Invalid
+from penstock.schema.catalog import EntityId, Run, RunDatasetVersion, Runs
 
 app = App(
     name="runs",

@@ -8,8 +8,8 @@ from msgspec import to_builtins
 from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags, switch
 from penstock.cli.output import Column, note, write_json, write_line, write_rest, write_table
 from penstock.cli.times import show_time
-from penstock.client.documents.catalog import SearchRecord
-from penstock.client.resources.history import Kind
+from penstock.client.resources.catalog import Kind
+from penstock.schema.search import SearchRecord
 
 app = App(
     name="search",

@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 from penstock.cli.options import REMOTE, Json, RemoteFlags
 from penstock.cli.output import Column, write_json, write_table
 from penstock.cli.times import show_time
-from penstock.client.documents.catalog import EventInterval
 from penstock.client.resources.admin import Period
+from penstock.schema.catalog import EventInterval
 
 app = App(
     name="stats",

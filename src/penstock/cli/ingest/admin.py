@@ -13,18 +13,18 @@ from penstock.cli.ingest.watch import HELD, look_at
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import err, note, write_json, write_line, write_table
 from penstock.client import ApiError, Client
-from penstock.client.documents.ingest import (
-    Batch,
-    Changed,
+from penstock.errors import Invalid, Unavailable
+from penstock.schema.ingest import (
+    ChangedJobs,
     CheckStep,
-    Collection,
     Finding,
-    IngestJob,
     Queue,
     Released,
-    Resumed,
+    ResumedJobs,
+    ShownBatch,
+    ShownCollection,
+    ShownIngestJob,
 )
-from penstock.errors import Invalid, Unavailable
 
 app = App(name="administer")
 
@@ -140,7 +140,7 @@ def resume(
     return 1 if resumed.resumed and all(job.refused for job in resumed.resumed) else 0
 
 
-def _write_resumed(batch_id: str, resumed: Resumed) -> None:
+def _write_resumed(batch_id: str, resumed: ResumedJobs) -> None:
     if resumed.status == "pending":
         write_line(f"batch {batch_id} is pending again: its payload is read anew")
         note(f"follow it with: penstock ingest watch {batch_id}")
@@ -279,7 +279,7 @@ def priority(
             return
         changed = client.prioritize_batch(found.name, int(number), why)
     if as_json:
-        write_json(Changed(changed))
+        write_json(ChangedJobs(changed))
     else:
         write_line(f"{changed:,} open jobs of batch {found.name} have priority {number}")
 
@@ -350,16 +350,18 @@ def _words(target: Target) -> str:
     return f"{'ingest job' if target.kind is Kind.JOB else target.kind} {target.name}"
 
 
-def _tell(done: Queue | Collection | Batch | IngestJob, what: str, as_json: bool) -> None:
+def _tell(
+    done: Queue | ShownCollection | ShownBatch | ShownIngestJob, what: str, as_json: bool
+) -> None:
     if as_json:
         write_json(done)
         return
     match done:
         case Queue():
             write_line(f"the queue {what}")
-        case Collection():
+        case ShownCollection():
             write_line(f"collection {done.name} {what}")
-        case Batch():
+        case ShownBatch():
             write_line(f"batch {done.id} of {done.collection} {what}{_now(done.status, what)}")
         case _:
             stands = _now(done.status, what)
@@ -371,7 +373,7 @@ def _now(status: str, what: str) -> str:
     return "" if what.endswith(f" {status}") else f": {status}"
 
 
-def _tell_held(batch: Batch, as_json: bool) -> None:
+def _tell_held(batch: ShownBatch, as_json: bool) -> None:
     """A batch that is processing goes on itself: those of its jobs are held that had not begun."""
     if as_json or batch.status == HELD:
         _tell(batch, "is held", as_json)

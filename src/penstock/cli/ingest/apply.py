@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import Column, write_json, write_line, write_table
-from penstock.client.documents.ingest import Collection
 from penstock.errors import Invalid, Malformed
 from penstock.ingest import collections as profiles
+from penstock.schema.ingest import MASK, Collection, ShownCollection
 
 app = App(
     name="apply",
@@ -99,16 +99,16 @@ def _read_profile(file: Path, name: str, table: object) -> Profile:
     where = f"{file}, [{name}]"
     if not isinstance(table, dict):
         raise Invalid(f"{file}: {name} stands outside of a table; begin a table with: [NAME]")
-    known = profiles.Collection.__struct_fields__[1:]
+    known = Collection.__struct_fields__[1:]
     for key in table:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             instead = f"did you mean {near[0]}?" if near else f"it can be {', '.join(known)}"
             raise Invalid(f"{where}: there is no setting {key!r}; {instead}")
-    names = dict(zip(known, profiles.Collection.__struct_encode_fields__[1:], strict=True))
+    names = dict(zip(known, Collection.__struct_encode_fields__[1:], strict=True))
     given = {names[key]: value for key, value in table.items()}
     try:
-        profile = profiles.checked(msgspec.convert({**given, "name": name}, profiles.Collection))
+        profile = profiles.checked(msgspec.convert({**given, "name": name}, Collection))
     except msgspec.ValidationError as error:
         raise Invalid(f"{where}: {_in_snake_case(str(error))}") from None
     except Invalid as error:
@@ -120,28 +120,28 @@ def _in_snake_case(text: str) -> str:
     return re.sub(r"(?<=[a-z])([A-Z])(?=[a-z]+`)", lambda upper: f"_{upper[1].lower()}", text)
 
 
-def _with_secret(profile: Profile, before: Collection | None) -> Profile:
+def _with_secret(profile: Profile, before: ShownCollection | None) -> Profile:
     """The profile with the secret that is there, covered, unless it has one or needs none."""
     if before is None or profile[SECRET] is not None or profile["callback"] is None:
         return profile
     return {**profile, SECRET: before.callback_secret}
 
 
-def compared(name: str, profile: Profile, before: Collection | None) -> Change:
+def compared(name: str, profile: Profile, before: ShownCollection | None) -> Change:
     """What would change."""
     if before is None:
         return Change(name, True, {key: (None, value) for key, value in _said(profile).items()})
     there = before.profile
     changes = {key: (there[key], value) for key, value in profile.items() if there[key] != value}
     if SECRET in changes:
-        changes[SECRET] = (there[SECRET], profile[SECRET] and profiles.MASK)
+        changes[SECRET] = (there[SECRET], profile[SECRET] and MASK)
     return Change(name, False, changes)
 
 
 def _said(profile: Profile) -> Mapping[str, Any]:
-    defaults = profiles.Collection(dataset="")
+    defaults = Collection(dataset="")
     said = {key: value for key, value in profile.items() if value != getattr(defaults, key)}
-    return {**said, SECRET: profiles.MASK} if SECRET in said else said
+    return {**said, SECRET: MASK} if SECRET in said else said
 
 
 def _write_change(change: Change, *, dry_run: bool) -> None:

@@ -12,8 +12,8 @@ from penstock.cli.options import REMOTE, Json, RemoteFlags
 from penstock.cli.output import note, write_fields, write_json, write_line, write_table
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
-from penstock.client.documents.ingest import Collection
 from penstock.errors import Invalid
+from penstock.schema.ingest import ShownCollection
 
 app = App(
     name="collections",
@@ -31,7 +31,7 @@ Name = Annotated[str, Parameter(help="the collection")]
 Profile = dict[str, Any]
 SECRET = "callback_secret"
 FIELDS = tuple(
-    name for name in Collection.__struct_fields__ if name not in ("name", "dataset", "held")
+    name for name in ShownCollection.__struct_fields__ if name not in ("name", "dataset", "held")
 )
 _NOT_FOUND = 404
 
@@ -72,7 +72,7 @@ def show(name: Name, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) 
         _write(found)
 
 
-def _write(found: Collection) -> None:
+def _write(found: ShownCollection) -> None:
     write_fields(
         [
             ("collection", found.name),
@@ -99,7 +99,7 @@ def _write(found: Collection) -> None:
     )
 
 
-def _held(found: Collection) -> str:
+def _held(found: ShownCollection) -> str:
     held = found.held
     return f"since {show_time(held.since)} by {held.who}: {held.why}" if held else ""
 
@@ -185,7 +185,7 @@ def set_collection(
     note(f"submit to it with: penstock ingest submit {name} PAYLOAD")
 
 
-def _set(client: Client, name: str, given: Profile, clear: tuple[str, ...]) -> Collection:
+def _set(client: Client, name: str, given: Profile, clear: tuple[str, ...]) -> ShownCollection:
     before = _find(client, name)
     if before is None and "dataset" not in given:
         raise Invalid(f"there is no collection {name!r} yet; --dataset is needed to make it")
@@ -198,7 +198,7 @@ def _set(client: Client, name: str, given: Profile, clear: tuple[str, ...]) -> C
     return client.put_collection(name, **{**kept, **given})
 
 
-def _find(client: Client, name: str) -> Collection | None:
+def _find(client: Client, name: str) -> ShownCollection | None:
     try:
         return client.collection(name)
     except ApiError as error:

@@ -1,6 +1,6 @@
 """`penstock ingest`: its commands, and those that only look."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
@@ -23,7 +23,14 @@ from penstock.cli.ingest.watch import (
 from penstock.cli.options import REMOTE, Json, Limit, RemoteFlags
 from penstock.cli.output import Column, note, write_fields, write_json, write_line, write_table
 from penstock.cli.times import show_time
-from penstock.client.documents.ingest import Batch, BatchJobs, IngestJob, IngestJobs, Queue, Tally
+from penstock.schema.ingest import (
+    BatchJobs,
+    IngestJobs,
+    Queue,
+    ShownBatch,
+    ShownIngestJob,
+    StateTally,
+)
 
 app = App(
     name="ingest",
@@ -125,7 +132,7 @@ def list_batches(
         note(f"older ones: --before {found.batches[-1].id}")
 
 
-def _standing(batch: Batch) -> str:
+def _standing(batch: ShownBatch) -> str:
     if batch.tally is None:
         return f"{batch.jobs:,}"
     return counts_line(look_at(batch, 0)) if batch.jobs else batch.message
@@ -211,7 +218,7 @@ def _rest(found: BatchJobs | IngestJobs, limit: int) -> str | None:
     return found.jobs[-1].id if found.jobs and len(found.jobs) == limit else None
 
 
-def _write_jobs(found: Sequence[IngestJob]) -> None:
+def _write_jobs(found: Sequence[ShownIngestJob]) -> None:
     write_table(
         (
             Column("job", whole=True),
@@ -240,7 +247,7 @@ def _write_jobs(found: Sequence[IngestJob]) -> None:
             write_line(f"{job.id}: downloaded {_downloaded(job)}")
 
 
-def _downloaded(job: IngestJob) -> str | None:
+def _downloaded(job: ShownIngestJob) -> str | None:
     """How much of a long download has come."""
     if job.download is None:
         return None
@@ -334,7 +341,7 @@ def _write_queue(found: Queue) -> None:
         write_line(f"collection {each.name} is held since {since} by {each.who}: {each.why}")
 
 
-def _write_tally(tally: Tally) -> None:
+def _write_tally(tally: Mapping[str, StateTally]) -> None:
     states = [state for state in (*STAGES, HELD, *ENDS) if state in tally]
     write_table(
         (STATUS, Column("jobs", numbers=True), Column("bytes", numbers=True)),

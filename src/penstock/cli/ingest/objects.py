@@ -9,7 +9,7 @@ from penstock.cli.ingest.watch import show_bytes
 from penstock.cli.options import REMOTE, Json, Limit, RemoteFlags
 from penstock.cli.output import Column, note, write_json, write_line, write_table
 from penstock.cli.times import show_time
-from penstock.client.documents.ingest import StoredObject
+from penstock.schema.ingest import StoredObject
 
 app = App(
     name="objects",

@@ -27,12 +27,12 @@ from penstock.cli.ingest.watch import Unseen, follow, follow_on
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import err, note, write_json, write_line
 from penstock.client import Client
-from penstock.client.documents.ingest import Algorithm, Batch, ErcPart, Mode, PayloadType
 from penstock.errors import Conflict, Invalid, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, parse
 from penstock.ingest.intake.digests import new_hash
 from penstock.ingest.intake.digests import read_digest as checked_digest
 from penstock.ingest.intake.names import safe_name
+from penstock.schema.ingest import DigestAlgorithm, ErcPart, PayloadType, ShownBatch, SubmissionMode
 
 _CHUNK_BYTES = 1 << 20
 _END = bytes(2 * tarfile.BLOCKSIZE)
@@ -156,7 +156,7 @@ Two submissions to a collection with one --key are one batch.""",
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|payload:")
 _MANIFEST = ".checkm"
-Digest = tuple[Algorithm, str]
+Digest = tuple[DigestAlgorithm, str]
 
 
 @Parameter(name="*")
@@ -167,9 +167,9 @@ class DepositFlags:
     type: Annotated[
         PayloadType | None, Parameter(help="what the payload is; else told by its name")
     ] = None
-    mode: Annotated[Mode, Parameter(help="update keeps the files that the object already has")] = (
-        "add"
-    )
+    mode: Annotated[
+        SubmissionMode, Parameter(help="update keeps the files that the object already has")
+    ] = SubmissionMode.ADD
     name: Annotated[str | None, Parameter(help="what the payload is called")] = None
     local_id: Annotated[str | None, Parameter(help="the depositor's own name for it")] = None
     primary_id: Annotated[str | None, Parameter(help="the ARK that it has")] = None
@@ -250,7 +250,7 @@ class Local(NamedTuple):
         if path.is_dir():
             folder = Folder.of(path)
             name = deposit.name or f"{path.resolve().name or 'folder'}.tar"
-            return cls(name, deposit.type or "container", folder.size, folder.chunks)
+            return cls(name, deposit.type or PayloadType.CONTAINER, folder.size, folder.chunks)
         if not path.is_file():
             raise Invalid(f"there is no file or folder {str(path)!r}, and it is no URL")
         name = deposit.name or path.name
@@ -259,7 +259,8 @@ class Local(NamedTuple):
         if deposit.type in (None, "manifest", *ManifestKind):
             content = b"".join(_read(path))
             _check_manifest(path, content, deposit.type)
-            return cls(name, deposit.type or "manifest", len(content), lambda: iter((content,)))
+            kind = deposit.type or PayloadType.MANIFEST
+            return cls(name, kind, len(content), lambda: iter((content,)))
         return cls(name, deposit.type, path.stat().st_size, lambda: _read(path))
 
 
@@ -287,7 +288,7 @@ def read_digest(text: str) -> Digest:
         name, digest = checked_digest(algorithm.strip(), value.strip())
         known_digest: Digest = msgspec.convert((name, digest), Digest)
     except (Invalid, msgspec.ValidationError) as error:
-        known = ", ".join(get_args(Algorithm))
+        known = ", ".join(get_args(DigestAlgorithm))
         raise Invalid(
             f"{text[:200]!r} is no digest ({error}); write it like sha-256:HEX, with one of {known}"
         ) from None
@@ -354,7 +355,7 @@ def _progress(found: Local) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFlags) -> Batch:
+def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFlags) -> ShownBatch:
     return client.submit_batch(
         collection,
         handed.url,
@@ -375,7 +376,7 @@ def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFla
     )
 
 
-def _tell(batch: Batch, handed: Handed, *, wait: bool) -> None:
+def _tell(batch: ShownBatch, handed: Handed, *, wait: bool) -> None:
     write_line(batch.id)
     if batch.payload_url != handed.url:
         note(f"batch {batch.id} was submitted under this key before; it stays as it is")
@@ -384,7 +385,7 @@ def _tell(batch: Batch, handed: Handed, *, wait: bool) -> None:
         note(f"penstock ingest watch {batch.id}")
 
 
-def _follow(client: Client, batch: Batch, *, as_json: bool) -> Batch | None:
+def _follow(client: Client, batch: ShownBatch, *, as_json: bool) -> ShownBatch | None:
     if as_json:
         return follow(client, batch.id, Unseen(), 1.0)
     return follow_on(err(), client, batch.id, 1.0)

@@ -21,8 +21,8 @@ from penstock.cli.options import REMOTE, Json, RemoteFlags
 from penstock.cli.output import STATE_STYLES, out, plain
 from penstock.cli.times import show_duration
 from penstock.client import ApiError, Client, Unreachable
-from penstock.client.documents.ingest import Batch, IngestJob
 from penstock.errors import Invalid
+from penstock.schema.ingest import ShownBatch, ShownIngestJob
 
 # Every state that an ingest job can be in, in the order of the work.
 STAGES = (
@@ -89,7 +89,7 @@ class Look(NamedTuple):
         return self.of(*STAGES[STAGES.index(stage) + 1 :], *ENDS).jobs
 
 
-def look_at(batch: Batch, at: float) -> Look:
+def look_at(batch: ShownBatch, at: float) -> Look:
     """A batch as the server shows it, at a moment in seconds."""
     tally = batch.tally or {}
     return Look(at, {state: Count(line.jobs, line.bytes) for state, line in tally.items()})
@@ -157,7 +157,7 @@ def counts_line(look: Look) -> str:
     return ", ".join(told) or "no jobs"
 
 
-def jobs_line(batch: Batch) -> str:
+def jobs_line(batch: ShownBatch) -> str:
     """How many jobs a batch has, and those that were deleted."""
     look = look_at(batch, 0)
     deleted = batch.jobs - look.jobs if batch.tally is not None else 0
@@ -209,7 +209,7 @@ def drawn(title: Text, look: Look, pace: Pace, remarks: Sequence[str]) -> Render
 _LOOKED_AT_MAX = 1_000
 
 
-def ways_on(client: Client, batch: Batch) -> list[str]:
+def ways_on(client: Client, batch: ShownBatch) -> list[str]:
     """What to do next; nothing, if there is nothing to be done."""
     look = look_at(batch, 0)
     is_at_rest = not look.under_way
@@ -223,7 +223,7 @@ def ways_on(client: Client, batch: Batch) -> list[str]:
     return [f"follow it with: penstock ingest watch {batch.id}"]
 
 
-def _after_failure(client: Client, batch: Batch, look: Look) -> list[str]:
+def _after_failure(client: Client, batch: ShownBatch, look: Look) -> list[str]:
     if not batch.jobs:
         again = f"once its payload can be read: penstock ingest resume {batch.id}"
         return [again, "or correct the payload and submit it again"]
@@ -236,7 +236,7 @@ def _after_failure(client: Client, batch: Batch, look: Look) -> list[str]:
     return [*ways, "no job of it can be resumed: correct the payload and submit it again"]
 
 
-def stops(client: Client, batch: Batch) -> list[str]:
+def stops(client: Client, batch: ShownBatch) -> list[str]:
     """Who holds the queue, or the batch's collection."""
     queue = client.queue()
     told = []
@@ -270,19 +270,21 @@ _PASSING = (429, 502, 503, 504)
 class Seen(Struct, frozen=True, rename="camel"):
     """One look at a batch; `failures` are the jobs that have failed since the look before."""
 
-    batch: Batch
+    batch: ShownBatch
     bytes_fetched: int
     bytes_wanted: int
     bytes_per_second: float
     jobs_per_second: float
     seconds_left: float | None
-    failures: Sequence[IngestJob]
+    failures: Sequence[ShownIngestJob]
 
 
 class View(Protocol):
     """Where somebody sees how a batch goes on."""
 
-    def show(self, batch: Batch, look: Look, pace: Pace, failures: Sequence[IngestJob]) -> None: ...
+    def show(
+        self, batch: ShownBatch, look: Look, pace: Pace, failures: Sequence[ShownIngestJob]
+    ) -> None: ...
 
     def remark(self, text: str) -> None: ...
 
@@ -310,7 +312,9 @@ def watch(
     )
 
 
-def follow_on(console: Console, client: Client, batch_id: str, interval: float) -> Batch | None:
+def follow_on(
+    console: Console, client: Client, batch_id: str, interval: float
+) -> ShownBatch | None:
     """Follow a batch where people see it, and say how it ended."""
     with _view(console) as view:
         ended = follow(client, batch_id, view, interval)
@@ -319,7 +323,7 @@ def follow_on(console: Console, client: Client, batch_id: str, interval: float) 
     return ended
 
 
-def follow(client: Client, batch_id: str, view: View, interval: float) -> Batch | None:
+def follow(client: Client, batch_id: str, view: View, interval: float) -> ShownBatch | None:
     """Look at a batch until it has ended; gives it as it is then, None if it was deleted."""
     looks = _Looks(client, batch_id, view)
     while True:
@@ -354,7 +358,7 @@ class _Looks:
         self._moved_at = 0.0
         self.course: Course | None = None
 
-    def take(self) -> Batch | None:
+    def take(self) -> ShownBatch | None:
         """Look once, and show it; gives the batch if it has ended."""
         batch = self._client.batch(self._id)
         look = look_at(batch, time.monotonic())
@@ -374,7 +378,7 @@ class _Looks:
                 self._view.remark(remark)
         return None
 
-    def _failures(self, look: Look) -> Sequence[IngestJob]:
+    def _failures(self, look: Look) -> Sequence[ShownIngestJob]:
         """Those that have failed since; of very many only the first are told."""
         failed = look.of("failed").jobs
         if failed == self._failed or len(self._told) >= _FAILURES_MAX:
@@ -386,7 +390,7 @@ class _Looks:
         self._told |= {(job.id, job.last_modified) for job in new}
         return new
 
-    def _why_still(self, batch: Batch, look: Look) -> str:
+    def _why_still(self, batch: ShownBatch, look: Look) -> str:
         if told := stops(self._client, batch):
             return "; ".join(told)
         if batch.locked_by or any(self._is_locked(state) for state in look.counts):
@@ -401,7 +405,7 @@ class _Looks:
         return any(job.locked_by for job in self._client.batch_jobs(self._id, status=state).jobs)
 
 
-def is_over(batch: Batch, look: Look) -> bool:
+def is_over(batch: ShownBatch, look: Look) -> bool:
     """Whether a batch moves no more by itself."""
     match batch.status:
         case "completed" | "held":
@@ -413,7 +417,7 @@ def is_over(batch: Batch, look: Look) -> bool:
     return False
 
 
-def _ending(client: Client, batch_id: str, batch: Batch | None) -> Iterator[str]:
+def _ending(client: Client, batch_id: str, batch: ShownBatch | None) -> Iterator[str]:
     if batch is None:
         yield f"batch {batch_id} is deleted"
         return
@@ -443,7 +447,9 @@ class _Drawing:
         self._moved: tuple[str, object] = ("", None)
         self._remarks: tuple[str, ...] = ()
 
-    def show(self, batch: Batch, look: Look, pace: Pace, failures: Sequence[IngestJob]) -> None:
+    def show(
+        self, batch: ShownBatch, look: Look, pace: Pace, failures: Sequence[ShownIngestJob]
+    ) -> None:
         for job in failures:
             _print(self._live.console, _failure(job))
         if (moved := (batch.status, look.counts)) != self._moved:
@@ -464,7 +470,9 @@ class _Lines:
         self._console = console
         self._last = ""
 
-    def show(self, batch: Batch, look: Look, pace: Pace, failures: Sequence[IngestJob]) -> None:
+    def show(
+        self, batch: ShownBatch, look: Look, pace: Pace, failures: Sequence[ShownIngestJob]
+    ) -> None:
         for job in failures:
             _print(self._console, _failure(job))
         line = f"{batch.id} {batch.status}: {counts_line(look)}"
@@ -481,9 +489,11 @@ class _Documents:
     """A JSON document to a line, for each change."""
 
     def __init__(self) -> None:
-        self._last: Batch | None = None
+        self._last: ShownBatch | None = None
 
-    def show(self, batch: Batch, look: Look, pace: Pace, failures: Sequence[IngestJob]) -> None:
+    def show(
+        self, batch: ShownBatch, look: Look, pace: Pace, failures: Sequence[ShownIngestJob]
+    ) -> None:
         if batch == self._last and not failures:
             return
         self._last = batch
@@ -500,14 +510,16 @@ class _Documents:
 class Unseen:
     """For who waits and wants to see nothing."""
 
-    def show(self, batch: Batch, look: Look, pace: Pace, failures: Sequence[IngestJob]) -> None:
+    def show(
+        self, batch: ShownBatch, look: Look, pace: Pace, failures: Sequence[ShownIngestJob]
+    ) -> None:
         """Nothing."""
 
     def remark(self, text: str) -> None:
         """Nothing."""
 
 
-def _failure(job: IngestJob) -> str:
+def _failure(job: ShownIngestJob) -> str:
     return f"{job.id} {job.payload_name} has failed: {job.message}"
 
 

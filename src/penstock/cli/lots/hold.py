@@ -8,7 +8,8 @@ from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.output import write_json, write_line
 from penstock.cli.targets import exact_dataset, exact_job
 from penstock.cli.times import show_time
-from penstock.client.documents.lots import Held, HeldDataset, Wiring
+from penstock.schema.locks import HeldDataset, Wiring
+from penstock.schema.lots import Held
 
 app = App(
     name="hold",

@@ -8,8 +8,8 @@ from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags
 from penstock.cli.output import Column, write_json, write_line, write_rest, write_table
 from penstock.cli.targets import find_entity
 from penstock.cli.times import show_duration, show_time
-from penstock.client.documents.lots import Lock
 from penstock.errors import Invalid
+from penstock.schema.locks import Lock
 
 app = App(
     name="locks",

@@ -26,11 +26,11 @@ from penstock.cli.output import (
 from penstock.cli.targets import From, To, exact_dataset, find_dataset, find_entity, read_bound
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
-from penstock.client.documents.arcs import Gaps, LotManifest
-from penstock.client.documents.catalog import EntityId
-from penstock.client.documents.lots import Log, Lot, Registered
 from penstock.client.names import read_name
 from penstock.errors import Invalid, NotFound
+from penstock.schema.catalog import EntityId
+from penstock.schema.gaps import Gaps
+from penstock.schema.lots import Log, Lot, LotManifest, Registered
 
 
 def write_gaps(found: Gaps) -> None:

@@ -14,15 +14,8 @@ from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags
 from penstock.cli.output import counted, line_width, note, out, plain, state_text, write_json
 from penstock.cli.targets import find_entity
 from penstock.cli.times import read_moment, show_duration, show_time
-from penstock.client.documents.provenance import (
-    Contents,
-    Deposit,
-    LotVersion,
-    Maker,
-    Outside,
-    Provenance,
-)
 from penstock.errors import Invalid
+from penstock.schema.provenance import Contents, Deposit, LotVersion, Maker, Outside, Provenance
 
 FILES = 5
 NAME_WIDTH = 60

@@ -14,10 +14,10 @@ from penstock.cli.options import REMOTE, Inputs, Json, Namespace, Outputs, Remot
 from penstock.cli.output import complain, note, write_json
 from penstock.cli.targets import name_job
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
-from penstock.client.documents.catalog import EntityId
-from penstock.client.documents.lots import NoWorkReason, Wiring
 from penstock.client.names import read_name
 from penstock.errors import Conflict, Invalid
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import NoWorkReason, Wiring
 
 Locations = Mapping[EntityId, str]
 

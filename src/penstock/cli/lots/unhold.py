@@ -6,7 +6,7 @@ from penstock.cli.lots.hold import Dataset, Job, tell
 from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.output import write_line
 from penstock.cli.targets import exact_dataset, exact_job
-from penstock.client.documents.lots import ReleasedDataset, ReleasedJob
+from penstock.schema.locks import ReleasedDataset, ReleasedJob
 
 app = App(
     name="unhold",

@@ -10,8 +10,8 @@ from penstock.cli.ingest.watch import show_bytes
 from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags, switch
 from penstock.cli.output import counted, err, plain, write_json, write_line
 from penstock.cli.targets import find_entity
-from penstock.client.documents.provenance import VerifyCounts, VerifyStep
 from penstock.errors import Unavailable
+from penstock.schema.provenance import VerifyCounts, VerifyStep
 
 app = App(
     name="verify",

@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags
 from penstock.cli.output import write_json, write_line
 from penstock.cli.targets import find_entity
-from penstock.client.documents.lots import Why
+from penstock.schema.locks import Why
 
 app = App(
     name="why",

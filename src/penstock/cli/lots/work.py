@@ -10,9 +10,9 @@ from penstock.cli.output import Column, write_json, write_line, write_rest, writ
 from penstock.cli.targets import exact_job, find_entity
 from penstock.cli.times import show_time
 from penstock.client import Client
-from penstock.client.documents.lots import Work, WorkList
-from penstock.client.resources.lots import WorkState
 from penstock.errors import Invalid
+from penstock.schema.locks import Work, WorkList
+from penstock.states import WorkState
 
 app = App(
     name="work",

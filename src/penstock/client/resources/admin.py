@@ -4,40 +4,49 @@ from typing import Any, Literal
 
 import msgspec
 
-from penstock.client.documents import admin as admin_docs
-from penstock.client.documents import catalog as docs
-from penstock.client.operation import call
-from penstock.client.request import Request, delete, get, page, post, put, reader, said
+from penstock.client.request import Request, call, delete, get, json_body, page, post, put, reader
+from penstock.schema.admin import (
+    AuditExport,
+    AuditLog,
+    CreatedKey,
+    Health,
+    KeyRole,
+    ShownCaller,
+    ShownKey,
+    ShownKeys,
+    SystemOverview,
+)
+from penstock.schema.catalog import EventInterval, IntervalCount
+from penstock.schema.locks import DatasetPartitioning, JobPartitioning
 
 Period = Literal["DAY", "WEEK"]
-KeyRole = Literal["reader", "writer", "admin"]
 
 
 class AdminCalls:
     """What operators ask. Keys and the audit log are an administrator's matter."""
 
     @call
-    def standing(self) -> Request[admin_docs.Standing]:
+    def standing(self) -> Request[SystemOverview]:
         """How everything stands: open work by job, what is stuck or held, lots by the hour."""
-        return get(admin_docs.Standing, "standing")
+        return get(SystemOverview, "standing")
 
     @call
-    def dataset_standing(self, namespace: str, dataset: str) -> Request[admin_docs.DatasetStanding]:
+    def dataset_standing(self, namespace: str, dataset: str) -> Request[DatasetPartitioning]:
         """Whether a dataset is held, and by which interval its gaps can be named."""
         at = ("namespaces", namespace, "datasets", dataset, "standing")
-        return get(admin_docs.DatasetStanding, *at)
+        return get(DatasetPartitioning, *at)
 
     @call
-    def job_standing(self, namespace: str, job: str) -> Request[admin_docs.LotJobStanding]:
+    def job_standing(self, namespace: str, job: str) -> Request[JobPartitioning]:
         """Whether a job works lot by lot, and how; and whether it is an arc."""
-        return get(admin_docs.LotJobStanding, "namespaces", namespace, "jobs", job, "standing")
+        return get(JobPartitioning, "namespaces", namespace, "jobs", job, "standing")
 
     @call
     def event_stats(
         self, period: Period = "DAY", timezone: str = "UTC"
-    ) -> Request[tuple[docs.EventInterval, ...]]:
+    ) -> Request[tuple[EventInterval, ...]]:
         """How many events there were, by hour of a day or by day of a week."""
-        shape = tuple[docs.EventInterval, ...]
+        shape = tuple[EventInterval, ...]
         return get(shape, "stats", "lineage-events", period=period, timezone=timezone)
 
     @call
@@ -46,9 +55,9 @@ class AdminCalls:
         what: Literal["datasets", "jobs", "sources"],
         period: Period = "DAY",
         timezone: str = "UTC",
-    ) -> Request[tuple[docs.IntervalCount, ...]]:
+    ) -> Request[tuple[IntervalCount, ...]]:
         """How many datasets, jobs or sources there were at the end of each interval."""
-        shape = tuple[docs.IntervalCount, ...]
+        shape = tuple[IntervalCount, ...]
         return get(shape, "stats", what, period=period, timezone=timezone)
 
     @call
@@ -60,50 +69,50 @@ class AdminCalls:
         since: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.AuditLog]:
+    ) -> Request[AuditLog]:
         """What administrators did, newest first; `action` is a part of what was done."""
         asked = {"who": who, "action": action, "since": since}
-        return get(docs.AuditLog, "audit", limit=limit, offset=offset, **asked)
+        return get(AuditLog, "audit", limit=limit, offset=offset, **asked)
 
     @call
     def export_audit(
         self, *, since: str | None = None, after: str | None = None, limit: int = 1000
-    ) -> Request[docs.AuditExport]:
+    ) -> Request[AuditExport]:
         """A page of what administrators did, oldest first; `after` is the page before's `next`.
 
         Each entry has the hash by which `penstock check` verifies the log.
         """
-        return get(docs.AuditExport, "audit", "export", limit=limit, since=since, after=after)
+        return get(AuditExport, "audit", "export", limit=limit, since=since, after=after)
 
     @call
-    def my_key(self) -> Request[admin_docs.Caller]:
+    def my_key(self) -> Request[ShownCaller]:
         """Whose key this client sends, and what it may do."""
-        return get(admin_docs.Caller, "key")
+        return get(ShownCaller, "key")
 
     @call
-    def keys(self, *, revoked: bool = False) -> Request[admin_docs.Keys]:
+    def keys(self, *, revoked: bool = False) -> Request[ShownKeys]:
         """The keys that work, or with `revoked` every key there ever was."""
-        return get(admin_docs.Keys, "keys", revoked=revoked)
+        return get(ShownKeys, "keys", revoked=revoked)
 
     @call
     def create_key(
         self,
         name: str,
-        role: KeyRole,
+        role: KeyRole | str,
         *,
         namespace: str | None = None,
         requests_per_second: int | None = None,
         bytes_per_second: int | None = None,
-    ) -> Request[admin_docs.CreatedKey]:
+    ) -> Request[CreatedKey]:
         """Make a key; its token is in the answer and nowhere else."""
-        body = said(
+        body = json_body(
             name=name,
             role=role,
             namespace=namespace,
             requestsPerSecond=requests_per_second,
             bytesPerSecond=bytes_per_second,
         )
-        return post(admin_docs.CreatedKey, "keys", body=body)
+        return post(CreatedKey, "keys", body=body)
 
     @call
     def limit_key(
@@ -112,28 +121,28 @@ class AdminCalls:
         *,
         requests_per_second: int | None = None,
         bytes_per_second: int | None = None,
-    ) -> Request[admin_docs.Key]:
+    ) -> Request[ShownKey]:
         """Set how much a key may send in a second.
 
         None is the server's default, 0 is without limit.
         """
-        body = said(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
-        return put(admin_docs.Key, "keys", name, "rates", body=body)
+        body = json_body(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
+        return put(ShownKey, "keys", name, "rates", body=body)
 
     @call
-    def revoke_key(self, name: str) -> Request[admin_docs.Key]:
+    def revoke_key(self, name: str) -> Request[ShownKey]:
         """Let a key work no more, within seconds."""
-        return delete(admin_docs.Key, "keys", name)
+        return delete(ShownKey, "keys", name)
 
     @call
     def is_alive(self) -> Request[bool]:
         """Whether the server's process is alive; raises Unreachable if nothing answers."""
-        return page(reader(admin_docs.Health), "/livez").then(_is_well)
+        return page(reader(Health), "/livez").then(_is_well)
 
     @call
     def is_ready(self) -> Request[bool]:
         """Whether the server can serve calls; raises ApiError (503) if it cannot yet."""
-        return page(reader(admin_docs.Health), "/readyz").then(_is_well)
+        return page(reader(Health), "/readyz").then(_is_well)
 
     @call
     def metrics(self) -> Request[str]:
@@ -146,5 +155,5 @@ class AdminCalls:
         return page(msgspec.json.decode, "/openapi.json")
 
 
-def _is_well(health: admin_docs.Health) -> bool:
+def _is_well(health: Health) -> bool:
     return health.status == "ok"

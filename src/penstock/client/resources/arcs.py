@@ -1,26 +1,40 @@
-"""The calls of the client about arcs, manifests, gaps and backfills."""
+"""Calls of arcs, manifests, gaps, backfills and replays."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from penstock.client.documents import arcs as docs
-from penstock.client.documents.arrivals import Arrival, Arrivals
-from penstock.client.operation import call
+from msgspec import to_builtins
+
 from penstock.client.request import (
     Empty,
     Request,
+    call,
     delete,
+    encode_json,
     get,
     gone,
+    json_body,
     nothing,
     post,
     put,
-    said,
-    written,
 )
+from penstock.schema.arcs import ArcLotDetail, ArcLots, Arcs, ChangedDeclarations, ShownArc, Synced
+from penstock.schema.arrivals import Arrivals, ShownArrival
+from penstock.schema.gaps import Gaps
+from penstock.schema.lots import LotManifest, RemovedLot
+from penstock.schema.operations import (
+    Backfill,
+    BackfillList,
+    BadLots,
+    Begun,
+    Replay,
+    ReplayList,
+    ReplayPlan,
+    ReplaySteps,
+)
+from penstock.states import ArcState, StepState
 
-ArcState = Literal["running", "complete", "partial", "missing"]
 _PATH_NAMES = frozenset({"name", "namespace", "dataset"})
 
 
@@ -32,22 +46,22 @@ class ArcCalls:
     """
 
     @call
-    def arcs(self, namespace: str | None = None) -> Request[docs.Arcs]:
+    def arcs(self, namespace: str | None = None) -> Request[Arcs]:
         """The arcs, with how many of their lots stand where."""
-        return get(docs.Arcs, "arcs", namespace=namespace)
+        return get(Arcs, "arcs", namespace=namespace)
 
     @call
-    def arc(self, namespace: str, arc: str) -> Request[docs.Arc]:
+    def arc(self, namespace: str, arc: str) -> Request[ShownArc]:
         """One arc."""
-        return get(docs.Arc, *_arc(namespace, arc))
+        return get(ShownArc, *_arc(namespace, arc))
 
     @call
     def put_arc(
         self, namespace: str, arc: str, declaration: Mapping[str, Any]
-    ) -> Request[docs.Arc]:
+    ) -> Request[ShownArc]:
         """Declare an arc, or change it."""
         body = _declared(declaration, _PATH_NAMES - {"dataset"})
-        return put(docs.Arc, *_arc(namespace, arc), body=body)
+        return put(ShownArc, *_arc(namespace, arc), body=body)
 
     @call
     def declare(
@@ -56,10 +70,10 @@ class ArcCalls:
         arrivals: Sequence[Mapping[str, Any]] = (),
         *,
         dry_run: bool = False,
-    ) -> Request[docs.Changed]:
+    ) -> Request[ChangedDeclarations]:
         """Declare arcs and arrivals, which have their names, together: all of them, or nothing."""
         body = {"arcs": _camel(arcs), "arrivals": _camel(arrivals), "dryRun": dry_run}
-        return post(docs.Changed, "declarations", body=said(**body), repeatable=True)
+        return post(ChangedDeclarations, "declarations", body=json_body(**body), repeatable=True)
 
     @call
     def delete_arc(self, namespace: str, arc: str) -> Request[None]:
@@ -72,32 +86,32 @@ class ArcCalls:
         namespace: str,
         arc: str,
         *,
-        state: ArcState | None = None,
+        state: ArcState | str | None = None,
         after: str | None = None,
         limit: int = 100,
-    ) -> Request[docs.ArcLots]:
+    ) -> Request[ArcLots]:
         """The lots of an arc by lot, all or those in a state."""
         where = (*_arc(namespace, arc), "lots")
-        return get(docs.ArcLots, *where, state=state, after=after, limit=limit)
+        return get(ArcLots, *where, state=state, after=after, limit=limit)
 
     @call
-    def arc_lot(self, namespace: str, arc: str, lot: str) -> Request[docs.ArcLotDetail]:
+    def arc_lot(self, namespace: str, arc: str, lot: str) -> Request[ArcLotDetail]:
         """Where an arc stands with a lot: parts, failed attempts, manifests."""
-        return get(docs.ArcLotDetail, *_arc(namespace, arc), "lots", lot)
+        return get(ArcLotDetail, *_arc(namespace, arc), "lots", lot)
 
     @call
-    def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> Request[docs.ArcLotDetail]:
+    def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> Request[ArcLotDetail]:
         """Remove what failed attempts on a lot left behind: what was partial is missing then."""
         where = (*_arc(namespace, arc), "lots", lot, "clean")
-        return post(docs.ArcLotDetail, *where, body=said(why=why))
+        return post(ArcLotDetail, *where, body=json_body(why=why))
 
     @call
     def sync_arc(
         self, namespace: str, arc: str, after: str | None = None, *, lots: int | None = None
-    ) -> Request[docs.Synced]:
+    ) -> Request[Synced]:
         """Make state keys anew, some lots at a time; go on after `next` until that is None."""
         where = (*_arc(namespace, arc), "sync")
-        return post(docs.Synced, *where, body=said(after=after, lots=lots), repeatable=True)
+        return post(Synced, *where, body=json_body(after=after, lots=lots), repeatable=True)
 
     @call
     def manifest(
@@ -109,22 +123,22 @@ class ArcCalls:
         version: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.LotManifest]:
+    ) -> Request[LotManifest]:
         """What a lot consists of; its items in pages."""
         where = (*_dataset(namespace, dataset), "lots", lot, "manifest")
         query: dict[str, Any] = {"version": version, "limit": limit, "offset": offset}
-        return get(docs.LotManifest, *where, **query)
+        return get(LotManifest, *where, **query)
 
     @call
     def remove_lot(
         self, namespace: str, dataset: str, lot: str, why: str, *, force: bool = False
-    ) -> Request[docs.RemovedLot]:
+    ) -> Request[RemovedLot]:
         """Remove a lot; the manifest lists what was removed, if the lot had data of ours.
 
         `force` removes a lot without a manifest that jobs have read.
         """
         where = (*_dataset(namespace, dataset), "lots", lot, "remove")
-        return post(docs.RemovedLot, *where, body=said(why=why, force=force))
+        return post(RemovedLot, *where, body=json_body(why=why, force=force))
 
     @call
     def gaps(
@@ -136,11 +150,11 @@ class ArcCalls:
         *,
         interval: str | None = None,
         causes: bool = True,
-    ) -> Request[docs.Gaps]:
+    ) -> Request[Gaps]:
         """Which lots of a dataset are not there, in ranges with their causes."""
         where = (*_dataset(namespace, dataset), "gaps")
         query: dict[str, Any] = {"from": first, "to": last, "interval": interval, "causes": causes}
-        return get(docs.Gaps, *where, **query)
+        return get(Gaps, *where, **query)
 
     @call
     def backfill(
@@ -159,7 +173,7 @@ class ArcCalls:
         interval: str | None = None,
         dry_run: bool = False,
         why: str = "",
-    ) -> Request[docs.Begun]:
+    ) -> Request[Begun]:
         """Start to repair lots of an arc; with `dry_run`, only show what it would do.
 
         It repairs lots that failed or are missing, unless `stale` or `all_lots` adds others. Name
@@ -179,30 +193,30 @@ class ArcCalls:
             "why": why,
         }
         where = (*_arc(namespace, arc), "backfills")
-        return post(docs.Begun, *where, body=said(**body), repeatable=dry_run)
+        return post(Begun, *where, body=json_body(**body), repeatable=dry_run)
 
     @call
-    def backfills(self, limit: int = 100) -> Request[docs.Backfills]:
+    def backfills(self, limit: int = 100) -> Request[BackfillList]:
         """The last backfills, newest first."""
-        return get(docs.Backfills, "backfills", limit=limit)
+        return get(BackfillList, "backfills", limit=limit)
 
     @call
-    def get_backfill(self, backfill_id: str) -> Request[docs.Backfill]:
+    def get_backfill(self, backfill_id: str) -> Request[Backfill]:
         """How far a backfill is."""
-        return get(docs.Backfill, "backfills", backfill_id)
+        return get(Backfill, "backfills", backfill_id)
 
     @call
-    def pause_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
+    def pause_backfill(self, backfill_id: str, why: str) -> Request[Backfill]:
         """Set no more lots of a backfill going."""
         return _move(backfill_id, "pause", why)
 
     @call
-    def resume_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
+    def resume_backfill(self, backfill_id: str, why: str) -> Request[Backfill]:
         """Let a backfill that was paused go on."""
         return _move(backfill_id, "resume", why)
 
     @call
-    def cancel_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
+    def cancel_backfill(self, backfill_id: str, why: str) -> Request[Backfill]:
         """Stop a backfill for good."""
         return _move(backfill_id, "cancel", why)
 
@@ -212,18 +226,18 @@ class ArcCalls:
         return get(Arrivals, "arrivals", namespace=namespace)
 
     @call
-    def arrival(self, namespace: str, dataset: str) -> Request[Arrival]:
+    def arrival(self, namespace: str, dataset: str) -> Request[ShownArrival]:
         """Where the objects of a dataset arrive."""
-        return get(Arrival, *_dataset(namespace, dataset), "arrival")
+        return get(ShownArrival, *_dataset(namespace, dataset), "arrival")
 
     @call
     def put_arrival(
         self, namespace: str, dataset: str, declaration: Mapping[str, Any]
-    ) -> Request[Arrival]:
+    ) -> Request[ShownArrival]:
         """Declare where the objects of a dataset arrive."""
         where = (*_dataset(namespace, dataset), "arrival")
         body = _declared(declaration, _PATH_NAMES)
-        return put(Arrival, *where, body=body)
+        return put(ShownArrival, *where, body=body)
 
     @call
     def delete_arrival(self, namespace: str, dataset: str) -> Request[None]:
@@ -239,14 +253,14 @@ def _dataset(namespace: str, dataset: str) -> tuple[str, ...]:
     return "namespaces", namespace, "datasets", dataset
 
 
-def _move(backfill_id: str, move: str, why: str) -> Request[docs.Backfill]:
-    return post(docs.Backfill, "backfills", backfill_id, move, body=said(why=why))
+def _move(backfill_id: str, move: str, why: str) -> Request[Backfill]:
+    return post(Backfill, "backfills", backfill_id, move, body=json_body(why=why))
 
 
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:
     """A declaration as it is on the wire; the path has the names."""
     said = {key: value for key, value in declaration.items() if key not in left_out}
-    return written(_camel(said))
+    return encode_json(_camel(said))
 
 
 def _camel(value: Any) -> Any:
@@ -263,3 +277,63 @@ def _camel(value: Any) -> Any:
 
 def _camel_name(name: str) -> str:
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
+
+
+class ReplayCalls:
+    """What a server shows and does about replays: what was made from bad lots, made again."""
+
+    @call
+    def plan_replay(self, bad: BadLots, *, at_once: int | None = None) -> Request[ReplayPlan]:
+        """What a replay would do: its steps in order, and their cost by past durations."""
+        return get(ReplayPlan, "replays", "plan", **to_builtins(bad), atOnce=at_once)
+
+    @call
+    def start_replay(
+        self, replay_id: str, bad: BadLots, *, why: str, max_running: int | None = None
+    ) -> Request[Replay]:
+        """Begin a replay under an id of your choice; the same again changes nothing."""
+        body = json_body(why=why, maxRunning=max_running, **to_builtins(bad))
+        return put(Replay, "replays", replay_id, body=body)
+
+    @call
+    def replays(self, limit: int = 100) -> Request[ReplayList]:
+        """The last replays, newest first."""
+        return get(ReplayList, "replays", limit=limit)
+
+    @call
+    def replay(self, replay_id: str) -> Request[Replay]:
+        """How far a replay is."""
+        return get(Replay, "replays", replay_id)
+
+    @call
+    def replay_steps(
+        self,
+        replay_id: str,
+        *,
+        state: StepState | str | None = None,
+        first: int = 1,
+        limit: int = 100,
+    ) -> Request[ReplaySteps]:
+        """Steps of a replay in order, from a number on; those in a state, if it is named."""
+        where = "replays", replay_id, "steps"
+        return get(ReplaySteps, *where, state=state, first=first, limit=limit)
+
+    @call
+    def pause_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Set no more steps of a replay going."""
+        return _move_replay(replay_id, "pause", why)
+
+    @call
+    def resume_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Let a replay that was paused go on."""
+        return _move_replay(replay_id, "resume", why)
+
+    @call
+    def cancel_replay(self, replay_id: str, why: str) -> Request[Replay]:
+        """Stop a replay for good; what was not begun stays as it was."""
+        return _move_replay(replay_id, "cancel", why)
+
+
+def _move_replay(replay_id: str, move: str, why: str) -> Request[Replay]:
+    where = "replays", replay_id, move
+    return post(Replay, *where, body=json_body(why=why), repeatable=True)

@@ -1,16 +1,35 @@
-"""The calls of the client about namespaces, sources, tags, datasets and jobs."""
+"""Calls of the catalog: namespaces, datasets, jobs, runs, lineage, events and search."""
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from penstock.client.documents import catalog as docs
+from penstock import ids
 from penstock.client.names import Name, names
-from penstock.client.operation import call
-from penstock.client.request import Request, delete, get, post, put, said
+from penstock.client.request import (
+    Empty,
+    Request,
+    call,
+    delete,
+    encode_json,
+    get,
+    json_body,
+    nothing,
+    post,
+    put,
+)
+from penstock.schema import catalog as docs
+from penstock.schema import lineage as graphs
+from penstock.schema.catalog import AllRuns, BatchResult, Events, Run, RunFacets, Runs
+from penstock.schema.lineage import RunFamily
+from penstock.schema.search import SearchRecords, SearchResults
+from penstock.states import RunState
 
+Direction = Literal["both", "upstream", "downstream"]
+History = Literal["current", "all"]
+Kind = Literal["DATASET", "JOB"]
+EventKind = Literal["RUN", "JOB", "DATASET"]
 DatasetType = Literal["DB_TABLE", "STREAM"]
 JobType = Literal["BATCH", "STREAM", "SERVICE"]
-LastRunState = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 
 
 class CatalogCalls:
@@ -31,7 +50,7 @@ class CatalogCalls:
         self, namespace: str, *, owner: str | None = None, description: str | None = None
     ) -> Request[docs.Namespace]:
         """Create a namespace that is not there; a conflict if it is."""
-        body = said(ownerName=owner, description=description)
+        body = json_body(ownerName=owner, description=description)
         return post(docs.Namespace, "namespaces", namespace, body=body)
 
     @call
@@ -40,14 +59,14 @@ class CatalogCalls:
     ) -> Request[docs.CreatedDataset]:
         """Create a dataset that is not there, with its namespace; a conflict if it is there."""
         at = ("namespaces", namespace, "datasets", name)
-        return post(docs.CreatedDataset, *at, body=said(description=description))
+        return post(docs.CreatedDataset, *at, body=json_body(description=description))
 
     @call
     def put_namespace(
         self, namespace: str, *, owner: str, description: str | None = None
     ) -> Request[docs.Namespace]:
         """Make a namespace, or change its owner and description."""
-        body = said(ownerName=owner, description=description)
+        body = json_body(ownerName=owner, description=description)
         return put(docs.Namespace, "namespaces", namespace, body=body)
 
     @call
@@ -90,7 +109,7 @@ class CatalogCalls:
         self, name: str, *, type: str, connection_url: str, description: str | None = None
     ) -> Request[docs.Source]:
         """Make a source, or change it."""
-        body = said(type=type, connectionUrl=connection_url, description=description)
+        body = json_body(type=type, connectionUrl=connection_url, description=description)
         return put(docs.Source, "sources", name, body=body)
 
     @call
@@ -101,7 +120,7 @@ class CatalogCalls:
     @call
     def put_tag(self, tag: str, *, description: str | None = None) -> Request[docs.Tag]:
         """Make a tag, or change its description."""
-        return put(docs.Tag, "tags", tag, body=said(description=description))
+        return put(docs.Tag, "tags", tag, body=json_body(description=description))
 
     @call
     def datasets(
@@ -125,14 +144,14 @@ class CatalogCalls:
         source: str,
         type: DatasetType = "DB_TABLE",
         physical_name: str | None = None,
-        fields: Sequence[docs.Field] | None = None,
+        fields: Sequence[docs.DatasetField] | None = None,
         tags: Sequence[str] | None = None,
         description: str | None = None,
         run_id: str | None = None,
         schema_location: str | None = None,
     ) -> Request[docs.Dataset]:
         """Declare a dataset; with a run's id, the version of it that the run writes."""
-        body = said(
+        body = json_body(
             type=type,
             physicalName=physical_name or name,
             sourceName=source,
@@ -188,7 +207,7 @@ class CatalogCalls:
         self,
         namespace: str | None = None,
         *,
-        last_run_states: Sequence[LastRunState] = (),
+        last_run_states: Sequence[RunState | str] = (),
         limit: int = 100,
         offset: int = 0,
     ) -> Request[docs.Jobs]:
@@ -217,7 +236,7 @@ class CatalogCalls:
         tags: Sequence[str] | None = None,
     ) -> Request[docs.Job]:
         """Declare a job with what it reads and writes; with a run's id, of that run."""
-        body = said(
+        body = json_body(
             type=type,
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
@@ -273,3 +292,233 @@ def _tag(namespace: str, name: str, tag: str, field: str | None) -> tuple[str, .
 
 def _job(namespace: str, name: str) -> tuple[str, ...]:
     return "namespaces", namespace, "jobs", name
+
+
+Event = Mapping[str, Any] | bytes
+
+
+class HistoryCalls:
+    """What a server knows of what happened, and what was made from what."""
+
+    @call
+    def emit(self, event: Event) -> Request[None]:
+        """Send one OpenLineage event; it is committed when this returns."""
+        return post(Empty, "lineage", body=_body(event), repeatable=True).then(nothing)
+
+    @call
+    def emit_batch(self, events: Sequence[Event]) -> Request[BatchResult]:
+        """Send OpenLineage events; each succeeds or fails alone."""
+        body = b"[" + b",".join(map(_body, events)) + b"]"
+        return post(BatchResult, "lineage", "batch", body=body, repeatable=True)
+
+    @call
+    def events(
+        self,
+        namespace: str | None = None,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        oldest_first: bool = False,
+        types: Sequence[EventKind] = (),
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[Events]:
+        """The events, of one namespace or of all, whose time is in [after, before).
+
+        With `types`, only those of runs, of jobs or of datasets.
+        """
+        return get(
+            Events,
+            "events",
+            *(() if namespace is None else (namespace,)),
+            types=types,
+            before=before,
+            after=after,
+            sortDirection="asc" if oldest_first else "desc",
+            limit=limit,
+            offset=offset,
+        )
+
+    @call
+    def create_run(
+        self,
+        namespace: str,
+        job: str,
+        run_id: str | None = None,
+        *,
+        nominal_start: str | None = None,
+        nominal_end: str | None = None,
+        args: Mapping[str, Any] | None = None,
+    ) -> Request[Run]:
+        """Make a run of a job; with an id that is there already, it is that run."""
+        body = json_body(
+            id=run_id or ids.new_id(),
+            nominalStartTime=nominal_start,
+            nominalEndTime=nominal_end,
+            args=args,
+        )
+        at = ("namespaces", namespace, "jobs", job, "runs")
+        return post(Run, *at, body=body, repeatable=True)
+
+    @call
+    def start_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
+        """Mark a run as started, now or at a time."""
+        return _mark(run_id, "start", at)
+
+    @call
+    def complete_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
+        """Mark a run as completed: the versions it made become current."""
+        return _mark(run_id, "complete", at)
+
+    @call
+    def fail_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
+        """Mark a run as failed: what is current stays as it is."""
+        return _mark(run_id, "fail", at)
+
+    @call
+    def abort_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
+        """Mark a run as aborted: what is current stays as it is."""
+        return _mark(run_id, "abort", at)
+
+    @call
+    def run(self, run_id: str) -> Request[Run]:
+        """One run."""
+        return get(Run, *_run(run_id))
+
+    @call
+    def runs(
+        self,
+        *,
+        state: Sequence[RunState | str] = (),
+        namespace: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Request[AllRuns]:
+        """The runs in these states or in any, newest first; `after` is the `next` of a page."""
+        return get(AllRuns, "runs", state=state, namespace=namespace, limit=limit, after=after)
+
+    @call
+    def job_runs(
+        self, namespace: str, name: str, *, limit: int = 100, offset: int = 0
+    ) -> Request[Runs]:
+        """The runs of a job, newest first."""
+        at = ("namespaces", namespace, "jobs", name, "runs")
+        return get(Runs, *at, limit=limit, offset=offset)
+
+    @call
+    def run_facets(self, run_id: str, *, of: Literal["run", "job"] = "run") -> Request[RunFacets]:
+        """The facets of a run, or those that its job had in it."""
+        return get(RunFacets, *_run(run_id), "facets", type=of)
+
+    @call
+    def run_family(self, run_id: str) -> Request[RunFamily]:
+        """A run and the runs that it began, and so on, with when each went."""
+        return get(RunFamily, *_run(run_id), "family")
+
+    @call
+    def run_events(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[Events]:
+        """The events received about a run, newest first."""
+        return get(Events, *_run(run_id), "events", limit=limit, offset=offset)
+
+    @call
+    def lineage(
+        self,
+        node_id: str,
+        *,
+        depth: int | None = None,
+        hops: int | None = None,
+        direction: Direction = "both",
+        history: History = "current",
+        as_of: str | None = None,
+    ) -> Request[graphs.LineageGraph]:
+        """The graph of jobs and datasets around a node, now or as it was at a time.
+
+        `depth` counts steps from job to job, as Marquez does; each job comes with all its datasets.
+        `hops` counts edges instead. Without either, `depth` is 20.
+        """
+        return get(
+            graphs.LineageGraph,
+            "lineage",
+            nodeId=node_id,
+            depth=depth,
+            hops=hops,
+            direction=direction,
+            history=history,
+            asOf=as_of,
+        )
+
+    @call
+    def column_lineage(
+        self,
+        node_id: str,
+        *,
+        depth: int = 20,
+        with_downstream: bool = False,
+        as_of: str | None = None,
+        with_indirect: bool = False,
+    ) -> Request[graphs.ColumnGraph]:
+        """The graph of fields around a field, a dataset or a job.
+
+        With indirect lineage, also the fields that whole datasets depend on: the keys of joins,
+        filters and sorts.
+        """
+        return get(
+            graphs.ColumnGraph,
+            "column-lineage",
+            nodeId=node_id,
+            depth=depth,
+            withDownstream=with_downstream,
+            asOf=as_of,
+            withIndirect=with_indirect,
+        )
+
+    @call
+    def upstream_runs(self, run_id: str, *, depth: int = 20) -> Request[graphs.UpstreamRuns]:
+        """The runs that made what a run read, and those before them."""
+        return get(graphs.UpstreamRuns, "runlineage", "upstream", runId=run_id, depth=depth)
+
+    @call
+    def search(
+        self,
+        words: str,
+        *,
+        kind: Kind | None = None,
+        namespace: str | None = None,
+        by_update: bool = False,
+        before: str | None = None,
+        after: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Request[SearchResults]:
+        """Datasets and jobs that have all these words, by name or the last updated first."""
+        return get(
+            SearchResults,
+            "search",
+            q=words,
+            filter=kind,
+            namespace=namespace,
+            sort="UPDATE_AT" if by_update else "NAME",
+            before=before,
+            after=after,
+            limit=limit,
+            offset=offset,
+        )
+
+    @call
+    def search_records(
+        self, text: str, *, namespace: str | None = None, limit: int = 20
+    ) -> Request[SearchRecords]:
+        """Runs, lots, batches, ingest jobs, stored objects and files, by an id, name or digest."""
+        return get(SearchRecords, "search", "records", q=text, namespace=namespace, limit=limit)
+
+
+def _body(event: Event) -> bytes:
+    return event if isinstance(event, bytes) else encode_json(event)
+
+
+def _run(run_id: str) -> tuple[str, ...]:
+    return "jobs", "runs", run_id
+
+
+def _mark(run_id: str, action: str, at: str | None) -> Request[Run]:
+    return post(Run, *_run(run_id), action, at=at, repeatable=True)

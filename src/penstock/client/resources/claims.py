@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.client.documents import lots as docs
-from penstock.client.documents.catalog import Run
 from penstock.client.errors import ApiError
 from penstock.client.names import Name, names
-from penstock.client.operation import call
-from penstock.client.request import Flow, Request, ask, get, post, said
+from penstock.client.request import Flow, Request, ask, call, get, json_body, post
+from penstock.schema import locks as docs
+from penstock.schema.catalog import Run
 
 Settle = Callable[[docs.Stopped | ApiError], Flow[docs.Stopped]]
 
@@ -40,7 +39,7 @@ class ClaimCalls:
         key of its own unless one is given. What other claims have made, each an id and a token,
         is published in the same transaction if they are given to `complete`.
         """
-        body = said(
+        body = json_body(
             owner=owner,
             count=count,
             order="newest" if newest else "oldest",
@@ -63,7 +62,7 @@ class ClaimCalls:
         self, claim_id: str, token: int, lease_seconds: int | None = None
     ) -> Request[docs.Lease]:
         """Let a claim's lease begin anew."""
-        body = said(token=token, leaseSeconds=lease_seconds)
+        body = json_body(token=token, leaseSeconds=lease_seconds)
         at = ("claims", claim_id, "heartbeat")
         return post(docs.Lease, *at, body=body, repeatable=True)
 
@@ -75,18 +74,18 @@ class ClaimCalls:
         def settle(outcome: docs.Completed | ApiError) -> Flow[docs.Completed]:
             return _completed(claim_id, outcome)
 
-        return post(docs.Completed, *at, body=said(token=token)).settled(settle)
+        return post(docs.Completed, *at, body=json_body(token=token)).settled(settle)
 
     @call
     def fail_claim(self, claim_id: str, token: int, error: str = "") -> Request[docs.Stopped]:
         """Report that the work on a claim has failed."""
-        at, body = ("claims", claim_id, "fail"), said(token=token, error=error)
+        at, body = ("claims", claim_id, "fail"), json_body(token=token, error=error)
         return post(docs.Stopped, *at, body=body).settled(_stopped_as("FAILED", claim_id))
 
     @call
     def release_claim(self, claim_id: str, token: int) -> Request[docs.Stopped]:
         """Give a claim back untouched; it does not count as a try."""
-        at, body = ("claims", claim_id, "release"), said(token=token)
+        at, body = ("claims", claim_id, "release"), json_body(token=token)
         return post(docs.Stopped, *at, body=body).settled(_stopped_as("ABORTED", claim_id))
 
     @call
@@ -97,7 +96,7 @@ class ClaimCalls:
     @call
     def complete_claims(self, claims: Iterable[tuple[str, int]]) -> Request[docs.EndedClaims]:
         """Publish what several claims, each an id and a token, have made; each ends alone."""
-        body = said(claims=_refs(claims))
+        body = json_body(claims=_refs(claims))
         return post(docs.EndedClaims, "claims", "complete", body=body).settled(_all_completed)
 
     @call
@@ -105,7 +104,7 @@ class ClaimCalls:
         self, claims: Iterable[tuple[str, int]], error: str = ""
     ) -> Request[docs.EndedClaims]:
         """Report that the work on several claims has failed; each ends alone."""
-        body = said(claims=_refs(claims), error=error)
+        body = json_body(claims=_refs(claims), error=error)
         return post(docs.EndedClaims, "claims", "fail", body=body).settled(_all_failed)
 
 

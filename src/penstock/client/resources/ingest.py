@@ -1,13 +1,28 @@
-"""The calls of the client about ingest: batches, ingest jobs, collections, stored objects."""
+"""Calls of ingest: collections, batches, jobs, stored objects, and their administration."""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Literal, TypeVar
 
 from penstock import ids
-from penstock.client.documents import ingest as docs
-from penstock.client.operation import call
-from penstock.client.request import Request, get, given, post, said
-from penstock.client.uploads import Content, Upload
+from penstock.client.request import (
+    Content,
+    Empty,
+    Lines,
+    Request,
+    Upload,
+    call,
+    delete,
+    drop_none,
+    get,
+    gone,
+    json_body,
+    nothing,
+    post,
+    put,
+    read,
+)
+from penstock.schema import ingest as docs
 
 # What was uploaded is on the server's disk before it answers, and that can take a while.
 UPLOAD_TIMEOUT_SECONDS = 1800.0
@@ -22,9 +37,9 @@ class IngestCalls:
         return get(docs.Collections, "ingest", "collections")
 
     @call
-    def collection(self, name: str) -> Request[docs.Collection]:
+    def collection(self, name: str) -> Request[docs.ShownCollection]:
         """One collection."""
-        return get(docs.Collection, "ingest", "collections", name)
+        return get(docs.ShownCollection, "ingest", "collections", name)
 
     @call
     def upload_payload(
@@ -44,10 +59,10 @@ class IngestCalls:
         collection: str,
         url: str,
         *,
-        type: docs.PayloadType | None = None,
-        mode: docs.Mode | None = None,
+        type: docs.PayloadType | str | None = None,
+        mode: docs.SubmissionMode | str | None = None,
         name: str | None = None,
-        digest: tuple[docs.Algorithm, str] | None = None,
+        digest: tuple[docs.DigestAlgorithm, str] | None = None,
         size: int | None = None,
         primary_id: str | None = None,
         local_id: str | None = None,
@@ -55,17 +70,17 @@ class IngestCalls:
         what: str | None = None,
         when: str | None = None,
         where: str | None = None,
-        clear: Iterable[docs.ErcPart] = (),
+        clear: Iterable[docs.ErcPart | str] = (),
         submitter: str | None = None,
         key: str | None = None,
-    ) -> Request[docs.Batch]:
+    ) -> Request[docs.ShownBatch]:
         """Submit a payload; two submissions to a collection with one key are one batch.
 
         Without a key it has one of its own, so that a call is one batch however often it is sent.
         An update keeps the description that the object has; `clear` names parts to leave empty.
         """
-        described = given(who=who, what=what, when=when, where=where)
-        body = said(
+        described = drop_none(who=who, what=what, when=when, where=where)
+        body = json_body(
             collection=collection,
             url=url,
             type=type,
@@ -80,7 +95,7 @@ class IngestCalls:
             submitter=submitter,
             key=key or ids.new_id(),
         )
-        return post(docs.Batch, "ingest", "batches", body=body, repeatable=True)
+        return post(docs.ShownBatch, "ingest", "batches", body=body, repeatable=True)
 
     @call
     def batches(
@@ -103,9 +118,9 @@ class IngestCalls:
         )
 
     @call
-    def batch(self, batch_id: str) -> Request[docs.Batch]:
+    def batch(self, batch_id: str) -> Request[docs.ShownBatch]:
         """One batch."""
-        return get(docs.Batch, *_batch(batch_id))
+        return get(docs.ShownBatch, *_batch(batch_id))
 
     @call
     def batch_jobs(
@@ -121,9 +136,9 @@ class IngestCalls:
         return get(docs.BatchJobs, *at, status=status, limit=limit, after=after)
 
     @call
-    def batch_report(self, batch_id: str) -> Request[docs.Report]:
+    def batch_report(self, batch_id: str) -> Request[docs.ShownReport]:
         """The last report of a batch."""
-        return get(docs.Report, *_batch(batch_id), "report")
+        return get(docs.ShownReport, *_batch(batch_id), "report")
 
     @call
     def ingest_jobs(
@@ -151,9 +166,9 @@ class IngestCalls:
         return get(docs.FailedJobs, "ingest", "failed-jobs", limit=limit)
 
     @call
-    def ingest_job(self, job_id: str) -> Request[docs.IngestJob]:
+    def ingest_job(self, job_id: str) -> Request[docs.ShownIngestJob]:
         """One ingest job."""
-        return get(docs.IngestJob, "ingest", "jobs", job_id)
+        return get(docs.ShownIngestJob, "ingest", "jobs", job_id)
 
     @call
     def queue(self) -> Request[docs.Queue]:
@@ -188,3 +203,204 @@ class IngestCalls:
 
 def _batch(batch_id: str) -> tuple[str, ...]:
     return "ingest", "batches", batch_id
+
+
+T = TypeVar("T")
+
+
+class IngestAdminCalls:
+    """What administrators do to collections, batches and ingest jobs.
+
+    Their reasons go into the audit log. What moves a batch or a job on is done once: it is not
+    sent again where its answer was lost, because it may have moved further since.
+    """
+
+    @call
+    def put_collection(
+        self,
+        name: str,
+        *,
+        dataset: str,
+        namespace: str | None = None,
+        owner: str | None = None,
+        description: str | None = None,
+        priority: int | None = None,
+        digests: Literal["check", "require"] | None = None,
+        inherited: Literal["size", "digest"] | None = None,
+        files_max: int | None = None,
+        bytes_max: int | None = None,
+        rows_max: int | None = None,
+        callback: str | None = None,
+        callback_secret: str | None = None,
+        mail: Iterable[str] | None = None,
+        confirm: bool | None = None,
+        storage: str | None = None,
+        shoulder: str | None = None,
+        minting: Literal["local", "ezid"] | None = None,
+        places: Iterable[str] | None = None,
+        lots: str | None = None,
+        keep_days: int | None = None,
+    ) -> Request[docs.ShownCollection]:
+        """Make a collection, or give it another profile; what is left out has its default.
+
+        `lots` says what a lot of its dataset is: a `batch`, or an interval such as PT1H.
+        """
+        body = json_body(
+            dataset=dataset,
+            namespace=namespace,
+            owner=owner,
+            description=description,
+            priority=priority,
+            digests=digests,
+            inherited=inherited,
+            filesMax=files_max,
+            bytesMax=bytes_max,
+            rowsMax=rows_max,
+            callback=callback,
+            callbackSecret=callback_secret,
+            mail=None if mail is None else list(mail),
+            confirm=confirm,
+            storage=storage,
+            shoulder=shoulder,
+            minting=minting,
+            places=None if places is None else list(places),
+            lots=lots,
+            keepDays=keep_days,
+        )
+        return put(docs.ShownCollection, *_collection(name), body=body)
+
+    @call
+    def delete_collection(self, name: str) -> Request[None]:
+        """Forget a collection; what it stored stays."""
+        return delete(Empty, *_collection(name)).then(nothing).settled(gone)
+
+    @call
+    def hold_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
+        """Stop a collection: new batches and jobs of it are held."""
+        return _act(docs.ShownCollection, *_collection(name), "hold", why=why, repeatable=True)
+
+    @call
+    def release_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
+        """Let a collection go on; what it held stays held."""
+        return _act(docs.ShownCollection, *_collection(name), "release", why=why, repeatable=True)
+
+    @call
+    def hold_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
+        """Hold a batch: itself, or those of its jobs that have not begun."""
+        return _act(docs.ShownBatch, *_batch(batch_id), "hold", why=why)
+
+    @call
+    def release_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
+        """Let a held batch, and every held job of it, go on."""
+        return _act(docs.ShownBatch, *_batch(batch_id), "release", why=why)
+
+    @call
+    def resume_batch(self, batch_id: str, why: str) -> Request[docs.ResumedJobs]:
+        """Let every failed job of a batch go on, and say where each goes.
+
+        A batch whose payload could not be read has it read again.
+        """
+        return _act(docs.ResumedJobs, *_batch(batch_id), "resume", why=why)
+
+    @call
+    def update_report(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
+        """Have a failed batch reported anew."""
+        return _act(docs.ShownBatch, *_batch(batch_id), "update-report", why=why)
+
+    @call
+    def prioritize_batch(self, batch_id: str, priority: int, why: str) -> Request[int]:
+        """Change when the turn of a batch's open jobs is; returned is how many there are."""
+        at, body = (*_batch(batch_id), "priority"), json_body(priority=priority, why=why)
+        return post(docs.ChangedJobs, *at, body=body, repeatable=True).then(
+            lambda done: done.changed
+        )
+
+    @call
+    def delete_batch(
+        self, batch_id: str, *, confirmed: bool = False, why: str = ""
+    ) -> Request[None]:
+        """Delete a failed or held batch; unless it is confirmed, the server only warns."""
+        return (
+            delete(Empty, *_batch(batch_id), confirmed=confirmed, why=why)
+            .then(nothing)
+            .settled(gone)
+        )
+
+    @call
+    def hold_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
+        """Hold a job that has not begun."""
+        return _act(docs.ShownIngestJob, *_job(job_id), "hold", why=why)
+
+    @call
+    def release_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
+        """Let a held job go on."""
+        return _act(docs.ShownIngestJob, *_job(job_id), "release", why=why)
+
+    @call
+    def resume_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
+        """Let a failed job go on after the last stage that succeeded."""
+        return _act(docs.ShownIngestJob, *_job(job_id), "resume", why=why)
+
+    @call
+    def fail_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
+        """Force a job to failed, whoever is working on it."""
+        return _act(docs.ShownIngestJob, *_job(job_id), "fail", why=why)
+
+    @call
+    def prioritize_ingest_job(
+        self, job_id: str, priority: int, why: str
+    ) -> Request[docs.ShownIngestJob]:
+        """Change when a job's turn is; low comes first."""
+        at, body = (*_job(job_id), "priority"), json_body(priority=priority, why=why)
+        return post(docs.ShownIngestJob, *at, body=body, repeatable=True)
+
+    @call
+    def delete_ingest_job(
+        self, job_id: str, *, confirmed: bool = False, why: str = ""
+    ) -> Request[None]:
+        """Delete a failed or held job; while its batch is open, it must be confirmed."""
+        return (
+            delete(Empty, *_job(job_id), confirmed=confirmed, why=why).then(nothing).settled(gone)
+        )
+
+    @call
+    def hold_queue(self, why: str) -> Request[docs.Queue]:
+        """Stop everything: no batch and no job is taken up."""
+        return _act(docs.Queue, "ingest", "queue", "hold", why=why, repeatable=True)
+
+    @call
+    def release_queue(self, why: str) -> Request[docs.Queue]:
+        """Let the queue go on."""
+        return _act(docs.Queue, "ingest", "queue", "release", why=why, repeatable=True)
+
+    @call
+    def release_held(self, why: str, *, collection: str | None = None) -> Request[int]:
+        """Let every held batch and job go on, of one collection or of all that are not held."""
+        body = json_body(why=why, collection=collection)
+        at = ("ingest", "queue", "release-held")
+        return post(docs.Released, *at, body=body).then(lambda done: done.released)
+
+    @call
+    def _check_ingest(self, *, repair: bool | None = None) -> Request[Empty]:
+        """The lines of a check; they come one by one, so that they are not called for."""
+        return post(Empty, "ingest", "check", body=json_body(repair=repair), repeatable=True)
+
+    @read
+    def check_ingest(self, *, repair: bool = False) -> Lines[docs.CheckStep]:
+        """Look for what no crash should have left, and put right what can be: steps as they come.
+
+        The last step has the kind `end`; without it, it was broken off.
+        """
+        return Lines(IngestAdminCalls._check_ingest.request(repair=repair), docs.CheckStep)
+
+
+def _act(shape: type[T], *segments: str, why: str, repeatable: bool = False) -> Request[T]:
+    return post(shape, *segments, body=json_body(why=why), repeatable=repeatable)
+
+
+def _collection(name: str) -> tuple[str, ...]:
+    return "ingest", "collections", name
+
+
+def _job(job_id: str) -> tuple[str, ...]:
+    return "ingest", "jobs", job_id

@@ -1,16 +1,36 @@
 """The calls of the client about lots, locks and work."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from penstock.client.documents import lots as docs
 from penstock.client.names import Name, names
-from penstock.client.operation import call
-from penstock.client.request import Request, get, post, put, said
+from penstock.client.request import Request, call, get, json_body, post, put
+from penstock.schema.locks import (
+    HeldDataset,
+    Locks,
+    ReleasedDataset,
+    ReleasedJob,
+    Stale,
+    Why,
+    Wiring,
+    Work,
+    WorkList,
+    WorkPage,
+)
+from penstock.schema.lots import (
+    DatasetChecks,
+    HeldLots,
+    Log,
+    Lot,
+    LotChecks,
+    LotHold,
+    LotOnHold,
+    Lots,
+    Registered,
+)
+from penstock.states import WorkState
 
 T = TypeVar("T")
-Stale = Literal["rerun", "hold", "ignore"]
-WorkState = Literal["WAITING", "READY", "LATER", "RUNNING", "DONE", "HELD"]
 
 
 class LotCalls:
@@ -20,9 +40,9 @@ class LotCalls:
     """
 
     @call
-    def wiring(self, namespace: str, job: str) -> Request[docs.Wiring]:
+    def wiring(self, namespace: str, job: str) -> Request[Wiring]:
         """Which datasets a job reads and writes lot by lot."""
-        return get(docs.Wiring, *_job(namespace, job), "wiring")
+        return get(Wiring, *_job(namespace, job), "wiring")
 
     @call
     def wire_job(
@@ -36,10 +56,10 @@ class LotCalls:
         tries_max: int | None = None,
         back_off_seconds: int | None = None,
         enforced: bool | None = None,
-        stale: Stale | None = None,
-    ) -> Request[docs.Wiring]:
+        stale: Stale | str | None = None,
+    ) -> Request[Wiring]:
         """State which datasets a job reads and writes lot by lot; what is None stays as it is."""
-        body = said(
+        body = json_body(
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
             leaseSeconds=lease_seconds,
@@ -48,7 +68,7 @@ class LotCalls:
             enforced=enforced,
             stale=stale,
         )
-        return put(docs.Wiring, *_job(namespace, job), "wiring", body=body)
+        return put(Wiring, *_job(namespace, job), "wiring", body=body)
 
     @call
     def locks(
@@ -60,10 +80,10 @@ class LotCalls:
         lot: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.Locks]:
+    ) -> Request[Locks]:
         """The claims that are alive, and what each of them locks."""
         return get(
-            docs.Locks,
+            Locks,
             "locks",
             namespace=namespace,
             job=job,
@@ -79,23 +99,23 @@ class LotCalls:
         namespace: str,
         job: str,
         *,
-        state: WorkState | None = None,
+        state: WorkState | str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.WorkList]:
+    ) -> Request[WorkList]:
         """What a job has to do, lot by lot."""
         at = (*_job(namespace, job), "lots")
-        return get(docs.WorkList, *at, state=state, limit=limit, offset=offset)
+        return get(WorkList, *at, state=state, limit=limit, offset=offset)
 
     @call
-    def job_lot(self, namespace: str, job: str, lot: str) -> Request[docs.Work]:
+    def job_lot(self, namespace: str, job: str, lot: str) -> Request[Work]:
         """What a job has to do with one lot."""
-        return get(docs.Work, *_job(namespace, job), "lots", lot)
+        return get(Work, *_job(namespace, job), "lots", lot)
 
     @call
-    def why(self, namespace: str, job: str, lot: str) -> Request[docs.Why]:
+    def why(self, namespace: str, job: str, lot: str) -> Request[Why]:
         """What stops a job from working on a lot, to the root cause."""
-        return get(docs.Why, *_job(namespace, job), "lots", lot, "why")
+        return get(Why, *_job(namespace, job), "lots", lot, "why")
 
     @call
     def job_log(
@@ -106,23 +126,23 @@ class LotCalls:
         lot: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.Log]:
+    ) -> Request[Log]:
         """The transitions of a job's lots, or of one of them, newest first."""
         at = (*_job(namespace, job), "log")
-        return get(docs.Log, *at, lot=lot, limit=limit, offset=offset)
+        return get(Log, *at, lot=lot, limit=limit, offset=offset)
 
     @call
     def lot_log(
         self, namespace: str, dataset: str, lot: str, *, limit: int = 100, offset: int = 0
-    ) -> Request[docs.Log]:
+    ) -> Request[Log]:
         """The transitions of a lot of a dataset, newest first."""
         at = (*_dataset(namespace, dataset), "lots", lot, "log")
-        return get(docs.Log, *at, limit=limit, offset=offset)
+        return get(Log, *at, limit=limit, offset=offset)
 
     @call
-    def run_log(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[docs.Log]:
+    def run_log(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[Log]:
         """The transitions of a run's claim, newest first."""
-        return get(docs.Log, "jobs", "runs", run_id, "log", limit=limit, offset=offset)
+        return get(Log, "jobs", "runs", run_id, "log", limit=limit, offset=offset)
 
     @call
     def register_lots(
@@ -135,9 +155,9 @@ class LotCalls:
         renew: bool = False,
     ) -> Request[int]:
         """Make lots READY that no job made; returned is how many were new."""
-        body = said(lots=lots, priority=priority, renew=renew)
+        body = json_body(lots=lots, priority=priority, renew=renew)
         at = (*_dataset(namespace, dataset), "lots")
-        registered = post(docs.Registered, *at, body=body, repeatable=not renew)
+        registered = post(Registered, *at, body=body, repeatable=not renew)
         return registered.then(lambda answer: answer.registered)
 
     @call
@@ -149,90 +169,86 @@ class LotCalls:
         named: bool = False,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.Lots]:
+    ) -> Request[Lots]:
         """The lots of a dataset; with `named`, those that have free names and no interval."""
         at = (*_dataset(namespace, dataset), "lots")
-        return get(docs.Lots, *at, named=named, limit=limit, offset=offset)
+        return get(Lots, *at, named=named, limit=limit, offset=offset)
 
     @call
-    def lot(self, namespace: str, dataset: str, lot: str) -> Request[docs.Lot]:
+    def lot(self, namespace: str, dataset: str, lot: str) -> Request[Lot]:
         """One lot of a dataset: who made it, what is locked, who reads it."""
-        return get(docs.Lot, *_dataset(namespace, dataset), "lots", lot)
+        return get(Lot, *_dataset(namespace, dataset), "lots", lot)
 
     @call
     def resubmit(
         self, namespace: str, job: str, lots: Sequence[str], why: str
-    ) -> Request[docs.WorkList]:
+    ) -> Request[WorkList]:
         """Have a job work on lots again; all of them, or none."""
         at = (*_job(namespace, job), "resubmit")
-        return post(docs.WorkList, *at, body=said(lots=lots, why=why))
+        return post(WorkList, *at, body=json_body(lots=lots, why=why))
 
     @call
-    def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+    def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
         """Keep a job from a lot."""
-        return _act(docs.Work, *_job(namespace, job), "lots", lot, "hold", why=why)
+        return _act(Work, *_job(namespace, job), "lots", lot, "hold", why=why)
 
     @call
-    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
         """Let a job try a lot again, with all its tries; a conflict if it is not held."""
         at = (*_job(namespace, job), "lots", lot, "unhold")
-        return _act(docs.Work, *at, why=why, repeatable=False)
+        return _act(Work, *at, why=why, repeatable=False)
 
     @call
-    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
         """End somebody else's claim on a lot."""
-        return _act(
-            docs.Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False
-        )
+        return _act(Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False)
 
     @call
     def prioritize(
         self, namespace: str, job: str, lot: str, priority: int, why: str
-    ) -> Request[docs.Work]:
+    ) -> Request[Work]:
         """Have a job work on a lot before those with a lower priority."""
         at = (*_job(namespace, job), "lots", lot, "priority")
-        body = said(priority=priority, why=why)
-        return post(docs.Work, *at, body=body, repeatable=True)
+        body = json_body(priority=priority, why=why)
+        return post(Work, *at, body=body, repeatable=True)
 
     @call
-    def hold_job(self, namespace: str, job: str, why: str) -> Request[docs.Wiring]:
+    def hold_job(self, namespace: str, job: str, why: str) -> Request[Wiring]:
         """Stop a job: none of its lots is claimed."""
-        return _act(docs.Wiring, *_job(namespace, job), "hold", why=why)
+        return _act(Wiring, *_job(namespace, job), "hold", why=why)
 
     @call
-    def unhold_job(self, namespace: str, job: str, why: str) -> Request[docs.ReleasedJob]:
+    def unhold_job(self, namespace: str, job: str, why: str) -> Request[ReleasedJob]:
         """Release the hold of a job; a conflict if it is not held for itself."""
         at = (*_job(namespace, job), "unhold")
-        return _act(docs.ReleasedJob, *at, why=why, repeatable=False)
+        return _act(ReleasedJob, *at, why=why, repeatable=False)
 
     @call
-    def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
+    def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[HeldDataset]:
         """Stop every job that reads or writes lots of a dataset."""
-        return _act(docs.HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
+        return _act(HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
 
     @call
-    def unhold_dataset(
-        self, namespace: str, dataset: str, why: str
-    ) -> Request[docs.ReleasedDataset]:
+    def unhold_dataset(self, namespace: str, dataset: str, why: str) -> Request[ReleasedDataset]:
         """Release the hold of a dataset; a conflict if it is not held."""
         at = (*_dataset(namespace, dataset), "unhold")
-        return _act(docs.ReleasedDataset, *at, why=why, repeatable=False)
+        return _act(ReleasedDataset, *at, why=why, repeatable=False)
 
     @call
-    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.LotOnHold]:
+    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[LotOnHold]:
         """Lock a lot of a dataset for everybody."""
-        return _act(docs.LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
+        return _act(LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
 
     @call
-    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
         """Put a lot of a dataset back as it was; a conflict if it is not held."""
         at = (*_dataset(namespace, dataset), "lots", lot, "unhold")
-        return _act(docs.Lot, *at, why=why, repeatable=False)
+        return _act(Lot, *at, why=why, repeatable=False)
 
     @call
-    def lot_hold(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotHold]:
+    def lot_hold(self, namespace: str, dataset: str, lot: str) -> Request[LotHold]:
         """What holds a lot of a dataset, and what releases it."""
-        return get(docs.LotHold, *_dataset(namespace, dataset), "lots", lot, "hold")
+        return get(LotHold, *_dataset(namespace, dataset), "lots", lot, "hold")
 
     @call
     def dataset_checks(
@@ -243,21 +259,21 @@ class LotCalls:
         failed: bool = False,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.DatasetChecks]:
+    ) -> Request[DatasetChecks]:
         """What checks said about the lots of a dataset, the newest first, or only what failed."""
         asked = {"failed": failed, "limit": limit, "offset": offset}
-        return get(docs.DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
+        return get(DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
 
     @call
-    def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotChecks]:
+    def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[LotChecks]:
         """What checks said about a lot, the newest first."""
-        return get(docs.LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")
+        return get(LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")
 
     @call
-    def accept_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+    def accept_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
         """Let a lot be read although checks of it failed."""
         at = _dataset(namespace, dataset)
-        return _act(docs.Lot, *at, "lots", lot, "accept", why=why, repeatable=False)
+        return _act(Lot, *at, "lots", lot, "accept", why=why, repeatable=False)
 
     @call
     def stale_work(
@@ -267,9 +283,9 @@ class LotCalls:
         job: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.WorkPage]:
+    ) -> Request[WorkPage]:
         """Lots that were made with inputs of which there are newer versions."""
-        return get(docs.WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
+        return get(WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
 
     @call
     def held_lots(
@@ -279,14 +295,14 @@ class LotCalls:
         for_checks: bool = False,
         limit: int = 100,
         offset: int = 0,
-    ) -> Request[docs.HeldLots]:
+    ) -> Request[HeldLots]:
         """Lots that are held, the last held first; or only those whose checks failed."""
         which = {"namespace": namespace, "forChecks": for_checks}
-        return get(docs.HeldLots, "held-lots", **which, limit=limit, offset=offset)
+        return get(HeldLots, "held-lots", **which, limit=limit, offset=offset)
 
 
 def _act(shape: type[T], *segments: str, why: str, repeatable: bool = True) -> Request[T]:
-    return post(shape, *segments, body=said(why=why), repeatable=repeatable)
+    return post(shape, *segments, body=json_body(why=why), repeatable=repeatable)
 
 
 def _job(namespace: str, job: str) -> tuple[str, ...]:

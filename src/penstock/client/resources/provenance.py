@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from penstock.client.documents import provenance as docs
-from penstock.client.operation import call, read
-from penstock.client.request import Empty, Lines, Request, get
+from penstock.client.request import Empty, Lines, Request, call, get, read
+from penstock.schema import provenance as docs
 
 
 class ProvenanceCalls:

@@ -15,7 +15,7 @@ from penstock.catalog.rows import Row
 from penstock.db import Database
 from penstock.errors import PenstockError
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Finding
+from penstock.schema.ingest import Finding
 from penstock.store.write_queue import WriteQueue
 
 _PAGE: Final = 500

@@ -8,14 +8,15 @@ from msgspec.structs import replace
 from penstock import ids
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.archive.arks import read_ark, read_local_ids
-from penstock.ingest.collections import Collection, find_collection
+from penstock.ingest.collections import find_collection
 from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, upload_key
 from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.intake.uploads import BindUpload, FreeUpload, SpendUpload
-from penstock.ingest.models import Batch, ErcPart, PayloadType, Submission, SubmissionMode
+from penstock.ingest.models import Batch, Submission
 from penstock.ingest.queue.port import Submitted
 from penstock.ingest.telemetry import batch_submitted
+from penstock.schema.ingest import Collection, ErcPart, PayloadType, SubmissionMode
 
 # What a second submission under one key must not give otherwise, beside the payload.
 _COMPARED = (

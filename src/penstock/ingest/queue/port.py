@@ -11,7 +11,6 @@ from penstock.errors import PenstockError
 from penstock.ingest.models import (
     Batch,
     BatchChange,
-    Finding,
     Hold,
     HoldKind,
     IngestJob,
@@ -22,6 +21,7 @@ from penstock.ingest.models import (
     Submission,
     Tally,
 )
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 
 Outcome = IngestJob | PenstockError | None  # the job after a change, or why it was refused

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from penstock.errors import Away, Invalid, NotFound, PenstockError
 from penstock.ingest.archive.arks import read_local_ids
 from penstock.ingest.archive.register import ReserveArks
-from penstock.ingest.collections import Collection
 from penstock.ingest.context import IngestContext, Later
 from penstock.ingest.intake.checkm import ManifestKind, Row
 from penstock.ingest.intake.fetching import NoSpace, Stopped, Wanted
@@ -25,7 +24,6 @@ from penstock.ingest.models import (
     HoldKind,
     Identifiers,
     NewJob,
-    PayloadType,
     Submission,
 )
 from penstock.ingest.notifications.reports import confirmation_letter, failure_letter
@@ -33,6 +31,7 @@ from penstock.ingest.stages.letters import send
 from penstock.ingest.stages.payload import SYSTEM, read_manifest
 from penstock.ingest.telemetry import batch_moved
 from penstock.ingest.transitions import first_priority, move_batch
+from penstock.schema.ingest import Collection, PayloadType
 from penstock.states import BatchState
 
 _AT_ONCE = 250

@@ -15,8 +15,9 @@ from penstock.ingest.archive.metadata import (
     read_erc,
 )
 from penstock.ingest.context import PRODUCER
-from penstock.ingest.models import ErcPart, Identifiers, IngestJob, PayloadType
+from penstock.ingest.models import Identifiers, IngestJob
 from penstock.ingest.stages.payload import File, folder_of
+from penstock.schema.ingest import ErcPart, PayloadType
 
 # In a bag the depositor's files are in this folder.
 _ERC_NAMES = (ERC_FILE, f"data/{ERC_FILE}")

@@ -8,9 +8,10 @@ what it should be. What is good stays for a resume.
 
 from penstock.ingest.context import IngestContext, Later
 from penstock.ingest.intake.fetching import Stopped
-from penstock.ingest.models import IngestJob, PayloadType
+from penstock.ingest.models import IngestJob
 from penstock.ingest.stages.payload import PACKED, fetch_files, folder_of
 from penstock.ingest.transitions import move_job, size_penalty
+from penstock.schema.ingest import PayloadType
 from penstock.states import IngestState
 
 

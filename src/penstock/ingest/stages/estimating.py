@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import Away, PenstockError
-from penstock.ingest.collections import Collection
 from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, Later
 from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
 from penstock.ingest.intake.places import Places
-from penstock.ingest.models import IngestJob, PayloadType
+from penstock.ingest.models import IngestJob
 from penstock.ingest.stages.payload import wanted_files
 from penstock.ingest.transitions import move_job, size_penalty
+from penstock.schema.ingest import Collection, PayloadType
 from penstock.states import IngestState
 
 _ASKED_AT_ONCE = 8

@@ -18,7 +18,6 @@ from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, Invalid
 from penstock.ingest.archive.ocfl.repository import Depository, StoredFile
 from penstock.ingest.archive.register import StoredRow, stored_by
-from penstock.ingest.collections import Collection
 from penstock.ingest.context import PRODUCER, IngestContext
 from penstock.ingest.lots import (
     DEPOSITS,
@@ -36,12 +35,13 @@ from penstock.ingest.lots import (
 from penstock.ingest.models import Batch, to_json
 from penstock.ingest.notifications.reports import Report
 from penstock.ingest.telemetry import lot_published
-from penstock.lots.ids import parse_interval
 from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.objects.uris import Place, find_place
+from penstock.schema.ingest import Collection
+from penstock.schema.lot_ids import parse_interval
 from penstock.states import ManifestState
 from penstock.telemetry import tracing
 

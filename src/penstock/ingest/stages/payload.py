@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.errors import Invalid
-from penstock.ingest.collections import Collection, DigestPolicy
 from penstock.ingest.context import PRODUCER, IngestContext, patiently
 from penstock.ingest.intake import archives, checkm
 from penstock.ingest.intake.checkm import ManifestKind
@@ -24,8 +23,9 @@ from penstock.ingest.intake.fetching import (
 from penstock.ingest.intake.partial_files import digests_of
 from penstock.ingest.intake.places import Places, shown
 from penstock.ingest.intake.sources import Uploads
-from penstock.ingest.models import Configuration, IngestJob, PayloadType
+from penstock.ingest.models import Configuration, IngestJob
 from penstock.ingest.progress import Meter
+from penstock.schema.ingest import Collection, DigestPolicy, PayloadType
 
 PACKED = "payload"  # a container as it came
 SYSTEM = "system"  # what we make

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.metadata import (
     ERC_FILE,
     Description,
@@ -24,16 +25,14 @@ from penstock.ingest.archive.metadata import (
     erc,
     stored_erc,
 )
-from penstock.ingest.archive.minting import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, Spoiled, sha512
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.ingest.archive.register import Identified, Identify, Offer, TakeOver, WriterRow
-from penstock.ingest.collections import Collection, InheritedPolicy, Minting
 from penstock.ingest.context import PRODUCER, IngestContext, Later, patiently
 from penstock.ingest.intake import checkm
 from penstock.ingest.intake.checkm import ManifestKind
 from penstock.ingest.intake.fetching import ALWAYS, Stopped
-from penstock.ingest.models import Identifiers, IngestJob, JobChange, SubmissionMode
+from penstock.ingest.models import Identifiers, IngestJob, JobChange
 from penstock.ingest.stages.describing import deposited_erc, describe, identifiers_of
 from penstock.ingest.stages.payload import (
     SYSTEM,
@@ -46,6 +45,7 @@ from penstock.ingest.stages.payload import (
 from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.abandoned import give_up_if_gone, job_of
 from penstock.ingest.workers.ark_availability import is_free
+from penstock.schema.ingest import Collection, InheritedPolicy, Minting, SubmissionMode
 from penstock.states import IngestState
 
 _MINTS_MAX = 20  # at EZID for one object; our own minter passes over as many as are stored

@@ -19,11 +19,11 @@ from penstock.errors import NotFound
 from penstock.ingest.archive.metadata import stored_erc
 from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.ingest.archive.register import RecordDeposit, StoredRow, stored_by
-from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.context import PRODUCER, IngestContext, patiently
-from penstock.ingest.models import IngestJob, PayloadType, SubmissionMode
+from penstock.ingest.models import IngestJob
 from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
 from penstock.ingest.transitions import move_job
+from penstock.schema.ingest import Collection, Minting, PayloadType, SubmissionMode
 from penstock.states import IngestState
 
 _PRODUCER = "penstock"

@@ -15,7 +15,8 @@ from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.ingest.archive.register import ForgetWriter, WriterRow, writers_from
 from penstock.ingest.collections import all_collections
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Finding, IngestJob
+from penstock.ingest.models import IngestJob
+from penstock.schema.ingest import Finding
 from penstock.states import IngestState
 
 log = logging.getLogger(__name__)

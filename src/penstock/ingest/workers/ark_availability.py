@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from penstock.clock import SECOND
 from penstock.errors import Invalid, PenstockError
 from penstock.ingest.archive.ocfl.repository import Depository
-from penstock.ingest.collections import Collection, all_collections
+from penstock.ingest.collections import all_collections
 from penstock.ingest.context import IngestContext
 from penstock.ingest.models import IngestJob
+from penstock.schema.ingest import Collection
 
 log = logging.getLogger(__name__)
 

@@ -18,16 +18,16 @@ from penstock.locks.hold_reasons import (
     drop_reasons,
     is_for_quality_alone,
 )
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import (
     LogRow,
     LotJobRow,
     WorkRow,
 )
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import LotTables
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 

@@ -18,7 +18,8 @@ from penstock.locks.explain import advice
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import RELEASE_PREFIX, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot
+from penstock.schema.locks import LEASE_SECONDS_MAX
+from penstock.schema.lot_ids import check_lot
 from penstock.states import RUN, WorkState
 
 
@@ -44,7 +45,6 @@ class MarkUnclaimedRun(Write, frozen=True):
 
 
 CLAIMS_AT_ONCE_MAX = 1000
-LEASE_SECONDS_MAX = 7 * 24 * 3600
 
 
 class ClaimDataset(Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from penstock.catalog.commands.lookup import dataset_row, job_row
-from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
+from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
@@ -20,7 +20,6 @@ from penstock.locks.hold_reasons import (
     drop_reasons,
     is_held,
 )
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import list_stops_of_dataset, list_stops_of_job
 from penstock.locks.rows import (
     EXTERNAL_JOB,
@@ -33,7 +32,9 @@ from penstock.locks.rows import (
     WorkRow,
 )
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 _SHOWN_MAX = 3
@@ -155,7 +156,15 @@ class HoldLot(AdminCommand, frozen=True):
     def _held(self, dataset: DatasetRow, held: StatusRow | None, now: Micros) -> StatusRow:
         if held is None:
             return StatusRow(
-                dataset.id, self.lot, Role.OUTPUT, EXTERNAL_JOB, Status.HOLD, "", None, None, now
+                dataset.id,
+                self.lot,
+                DatasetRole.OUTPUT,
+                EXTERNAL_JOB,
+                Status.HOLD,
+                "",
+                None,
+                None,
+                now,
             )
         if held.status == Status.RUNNING:
             raise Conflict(
@@ -238,7 +247,9 @@ class HoldWork(AdminCommand, frozen=True):
             raise refusal
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
-            tables.put_status(StatusRow(HOLD_SENTINEL, self.lot, Role.INPUT, job.job_id, *keep))
+            tables.put_status(
+                StatusRow(HOLD_SENTINEL, self.lot, DatasetRole.INPUT, job.job_id, *keep)
+            )
         else:
             tables.release_work(job.job_id, self.lot)
             self._release_rows(tables, job, now)

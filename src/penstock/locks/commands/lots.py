@@ -11,7 +11,7 @@ from penstock.catalog.entities.inheritance import inherit
 from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.events.facets import event_stamp, write_stamps
 from penstock.catalog.events.known_facets import LOT_FACET
-from penstock.catalog.rows import DatasetRow, Origin, Role, replace
+from penstock.catalog.rows import DatasetRow, Origin, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
@@ -20,12 +20,14 @@ from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.events import lock_plan
 from penstock.locks.explain import advice
 from penstock.locks.hold_reasons import QUALITY, drop_reason, drop_reasons
-from penstock.locks.lock_rules import Status, writable
+from penstock.locks.lock_rules import writable
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, StatusRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import NO_NOTES, LotEventKind, LotTables
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import check_lot, clock_interval
+from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 
 
@@ -251,7 +253,9 @@ def _put_outside(
     A person's hold stays. A hold for failed checks ends: it concerned the version before.
     """
     held = tables.outputs.get((dataset.id, lot))
-    row = StatusRow(dataset.id, lot, Role.OUTPUT, EXTERNAL_JOB, status, "", None, version, now)
+    row = StatusRow(
+        dataset.id, lot, DatasetRole.OUTPUT, EXTERNAL_JOB, status, "", None, version, now
+    )
     if held is not None and held.status == Status.HOLD:
         drop_reason(tables, dataset.id, lot, QUALITY)
         if tables.reasons.get((dataset.id, lot)) is not None:

@@ -12,17 +12,19 @@ from penstock.catalog.entities import names as dataset_names
 from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
-from penstock.catalog.rows import Role, replace
+from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
 from penstock.locks import holds, work
 from penstock.locks.claiming import find_dataset_names
-from penstock.locks.lock_rules import Status
-from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
+from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import Interval, clock_interval, is_clock
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.locks import Stale
+from penstock.schema.lot_ids import Interval, clock_interval, is_clock
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 LEASE_SECONDS = 60
@@ -215,8 +217,10 @@ def update_wires(tables: LockTables, before: LotJobRow, wired: LotJobRow) -> Non
         tables.wires.put(dataset, tuple(wires))
 
 
-def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
-    return {(Role.INPUT, d) for d in job.input_ids} | {(Role.OUTPUT, d) for d in job.output_ids}
+def _sides(job: LotJobRow) -> set[tuple[DatasetRole, str]]:
+    return {(DatasetRole.INPUT, d) for d in job.input_ids} | {
+        (DatasetRole.OUTPUT, d) for d in job.output_ids
+    }
 
 
 def _start_clock(uow: UnitOfWork, dataset_id: str, now: Micros) -> None:

@@ -11,14 +11,15 @@ from msgspec import Struct
 from penstock.catalog.entities import names
 from penstock.catalog.entities.runs import LotFacet
 from penstock.catalog.events.parse import Event, Mention
-from penstock.catalog.rows import Role
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import say_time
 from penstock.locks.events.lot_facet import Lots, NamedLots
-from penstock.locks.lock_rules import Status, locks_of, usable, writable
+from penstock.locks.lock_rules import locks_of, usable, writable
 from penstock.locks.rows import EXTERNAL_JOB, HOLD_SENTINEL, LotJobRow, StatusRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import is_clock, sort_key
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import is_clock, sort_key
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 
@@ -88,8 +89,8 @@ def plan_locks(
         for mention in event.outputs
         if not is_clock(mention.name) and may_write(uow, mention, wired, within)
     )
-    outputs = _side(uow, named.outputs, written, of_run, job, Role.OUTPUT)
-    inputs = _side(uow, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
+    outputs = _side(uow, named.outputs, written, of_run, job, DatasetRole.OUTPUT)
+    inputs = _side(uow, named.inputs, (m.id for m in event.inputs), of_run, job, DatasetRole.INPUT)
     lots = sorted(outputs.lots or inputs.lots, key=sort_key)
     found = [LotAccess(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
     # What is read and written is written.
@@ -118,10 +119,12 @@ def _side(
     mentioned: Iterable[str],
     of_run: Lots,
     job: LotJobRow | None,
-    role: Role,
+    role: DatasetRole,
 ) -> _Side:
     lots = {uow.dataset_id(name): own for name, own in named.items()}
-    wired = (job.input_ids if role == Role.INPUT else job.output_ids) if job is not None else ()
+    wired = (
+        (job.input_ids if role == DatasetRole.INPUT else job.output_ids) if job is not None else ()
+    )
     if job is not None and job.stated:
         return _Side({dataset: lots.get(dataset, ()) for dataset in wired}, of_run, whole=True)
     datasets = dict.fromkeys(map(uow.dataset_id, mentioned))
@@ -218,10 +221,10 @@ def find_read_conflicts(
     tables = uow.tables(LockTables)
     made = tables.outputs.get((dataset, lot))
     if made is not None:
-        if locks_of(Role.OUTPUT, Status(made.status)).read:
+        if locks_of(DatasetRole.OUTPUT, Status(made.status)).read:
             yield LockConflict(dataset, _said(uow, made, "cannot be read", viewer_namespace))
         return
-    wired = [job for role, job in tables.wires.get(dataset) or () if role == Role.OUTPUT]
+    wired = [job for role, job in tables.wires.get(dataset) or () if role == DatasetRole.OUTPUT]
     uow.jobs.prefetch(wired)
     makers = [row for job in wired if (row := uow.jobs.get(job)) is not None and not row.hidden]
     if makers or tables.clocks.get(dataset) is not None:

@@ -17,7 +17,7 @@ from penstock.catalog.events.facets import Facets
 from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.events.parse import Event, Mention
 from penstock.errors import Invalid
-from penstock.lots.ids import check_lot, is_clock, sort_key
+from penstock.schema.lot_ids import check_lot, is_clock, sort_key
 
 T = TypeVar("T")
 Lots = tuple[str, ...]  # in the order of lots, each once

@@ -15,7 +15,7 @@ from penstock.catalog.events.facets import NO_FACETS, read_facets
 from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.events.namespaced import WriteScope
 from penstock.catalog.events.parse import Event, Mention
-from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
+from penstock.catalog.rows import DatasetRow, RunDatasetRow, RunRow, replace
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
@@ -28,8 +28,9 @@ from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, read_error, read
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import sort_key
 from penstock.lots.manifests import Check
+from penstock.schema.catalog import DatasetRole
+from penstock.schema.lot_ids import sort_key
 from penstock.states import RunState, WorkState
 
 REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
@@ -229,9 +230,9 @@ class ReportedRun:
             for dataset in access.inputs:
                 source = self._tables.outputs.get((dataset, access.lot))
                 version = source.version_id if source is not None else None
-                if version and (Role.INPUT, dataset) not in self._uow.io_of(self._run_id):
+                if version and (DatasetRole.INPUT, dataset) not in self._uow.io_of(self._run_id):
                     self._uow.put_io(
-                        RunDatasetRow(self._run_id, Role.INPUT, dataset, version, "{}", "{}")
+                        RunDatasetRow(self._run_id, DatasetRole.INPUT, dataset, version, "{}", "{}")
                     )
 
     def _receive(self, claims: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> None:
@@ -294,7 +295,7 @@ class ReportedRun:
         source = self._tables.outputs.get((dataset, lot))
         if source is not None:
             return source.version_id
-        read = self._uow.io_of(self._run_id).get((Role.INPUT, dataset))
+        read = self._uow.io_of(self._run_id).get((DatasetRole.INPUT, dataset))
         return read.version_id if read is not None else None
 
     def _wire(self, accesses: Sequence[LotAccess]) -> None:
@@ -356,7 +357,9 @@ class ReportedRun:
             return
         failed = read_error(self._event) or f"{self._event.event_type} was reported"
         io = self._uow.io_of(run.id)
-        written = {dataset: row for (role, dataset), row in io.items() if role == Role.OUTPUT}
+        written = {
+            dataset: row for (role, dataset), row in io.items() if role == DatasetRole.OUTPUT
+        }
         made, versions = [], []
         for claim in claims:
             outputs, error = self._locked_outputs(claim), failed
@@ -385,9 +388,9 @@ class ReportedRun:
         An event that comes late may tell so of what the run wrote.
         """
         event, named = self._event, self._named
-        sides = [(Role.INPUT, mention, named.inputs) for mention in event.inputs]
+        sides = [(DatasetRole.INPUT, mention, named.inputs) for mention in event.inputs]
         if is_late:
-            sides += [(Role.OUTPUT, mention, named.outputs) for mention in event.outputs]
+            sides += [(DatasetRole.OUTPUT, mention, named.outputs) for mention in event.outputs]
         for role, mention, of_dataset in sides:
             told = quality.read_checks({**mention.facets, **mention.io_facets})
             dataset = self._uow.datasets.get(self._uow.dataset_id(mention.id))
@@ -395,13 +398,15 @@ class ReportedRun:
                 for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
                     self._judge_lot(role, dataset, lot, told)
 
-    def _judge_lot(self, role: Role, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
+    def _judge_lot(
+        self, role: DatasetRole, dataset: DatasetRow, lot: str, told: Sequence[Check]
+    ) -> None:
         tables, now = self._tables, self._now
         row = tables.outputs.get((dataset.id, lot))
         if row is None or row.version_id is None:
             return
         version = row.version_id
-        if role == Role.OUTPUT and row.run_id != self._run_id:
+        if role == DatasetRole.OUTPUT and row.run_id != self._run_id:
             return  # another run has made it since
         own = tables.inputs.get((dataset.id, self._event.job_id, lot))
         if own is not None and own.run_id == self._run_id and own.version_id:

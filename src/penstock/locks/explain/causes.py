@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from penstock.locks.explain import reasons
 from penstock.locks.explain.facts import WorkFacts
-from penstock.locks.shapes import Reason, RootCause, Why
+from penstock.schema.locks import Reason, RootCause, Why
 from penstock.states import WorkState
 
 DEPTH_MAX = 50

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, say_time
 from penstock.locks.explain import advice
 from penstock.locks.hold_reasons import QUALITY
-from penstock.locks.lock_rules import Status, readable, writable
+from penstock.locks.lock_rules import readable, writable
 from penstock.locks.rows import EXTERNAL_JOB, LINEAGE, GateOwnerRow, LotJobRow, WorkRow
 from penstock.lots.rows import LandingRow
+from penstock.schema.catalog import EntityId
+from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 
 _WAITS = (None, WorkState.WAITING, WorkState.HELD)

@@ -1,11 +1,11 @@
 """Why a job finds nothing to claim."""
 
-from penstock.catalog.shapes import time_or_none
 from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.locks.explain.facts import WholeHold
 from penstock.locks.queries.claims import get_lot_job, show_hold
-from penstock.locks.shapes import NoWorkReason
+from penstock.schema.locks import NoWorkReason
+from penstock.schema.shape import time_or_none
 from penstock.states import WorkState
 
 COUNTED_MAX = 1000  # lots in each state

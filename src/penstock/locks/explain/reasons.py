@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, format_time, say_time
 from penstock.errors import Invalid
 from penstock.locks import staleness
 from penstock.locks.explain import advice, text
 from penstock.locks.explain.facts import HoldEntry, LotMaker, WorkFacts
 from penstock.locks.explain.text import because
-from penstock.locks.lock_rules import Status
 from penstock.locks.rows import LINEAGE, RELEASE_PREFIX, LotJobRow, WorkRow
-from penstock.locks.shapes import Reason
-from penstock.lots.ids import CLOCK, clock_interval, parse_interval
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import Reason
+from penstock.schema.lot_ids import CLOCK, clock_interval, parse_interval
+from penstock.schema.lots import Status
 from penstock.states import WorkState
 
 _READ = (Status.DONE, Status.HOLD)  # held is what was read, too

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from penstock.clock import say_time
 from penstock.locks import quality
 from penstock.locks.explain.facts import LotContext, LotMaker, LotWriter
-from penstock.locks.lock_rules import Status
 from penstock.lots.rows import LandingRow
+from penstock.schema.lots import Status
 
 
 def because(error: str | None) -> str:

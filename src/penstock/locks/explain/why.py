@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from penstock import ids
-from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
@@ -26,9 +25,10 @@ from penstock.locks.explain.facts import (
 from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import ClockRow, GateOwnerRow, LotJobRow, ReasonsRow, WorkRow
-from penstock.locks.shapes import Why
-from penstock.lots.ids import CLOCK, check_lot
 from penstock.lots.rows import LandingRow
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import Why
+from penstock.schema.lot_ids import CLOCK, check_lot
 from penstock.states import WorkState
 
 

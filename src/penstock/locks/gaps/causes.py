@@ -4,7 +4,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.db.database import Row
@@ -12,38 +11,28 @@ from penstock.errors import NotFound
 from penstock.locks.explain.causes import DEPTH_MAX
 from penstock.locks.explain.text import describe_arrivals
 from penstock.locks.explain.why import explain_work
-from penstock.locks.gaps.counts import Condition, GapKind, count_conditions
+from penstock.locks.gaps.counts import Condition, count_conditions
 from penstock.locks.gaps.runs import LotRange, find_ranges, join_ranges
-from penstock.locks.gaps.spans import Span, intersect, merge_spans, select_touching, subtract
+from penstock.locks.gaps.spans import (
+    Span,
+    intersect,
+    merge_spans,
+    select_touching,
+    subtract,
+)
 from penstock.locks.hold_reasons import QUALITY
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.queries.visibility import may_see
 from penstock.locks.rows import EXTERNAL_JOB, LotJobRow, ReasonsRow
-from penstock.locks.shapes import Reason, Why
-from penstock.lots.ids import CLOCK, clock_interval
 from penstock.lots.rows import LandingRow
+from penstock.schema.catalog import EntityId
+from penstock.schema.gaps import Cause, GapKind, GapRoot
+from penstock.schema.locks import Reason, Why
+from penstock.schema.lot_ids import CLOCK, clock_interval
+from penstock.schema.lots import Status
 
 _TOLD_BY_THE_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # its job has done it: there is no more to say
 _NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
-
-
-class Root(Shape, frozen=True):
-    """The lot upstream that has to come first; without a job, nobody here makes it."""
-
-    namespace: str
-    dataset: str
-    lot: str
-    job: EntityId | None
-    sentence: str
-
-
-class Cause(Shape, frozen=True):
-    """Why a lot is not there, in words; the same as data, if a job makes it; and the roots."""
-
-    sentence: str
-    why: Why | None
-    roots: Sequence[Root]
 
 
 class Causes:
@@ -83,14 +72,14 @@ class Causes:
         if by_hand is not None or found is None:
             sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
             job = asked if said_all and may_see(self._only, asked) else None
-            root = Root(self._dataset.namespace, self._dataset.name, lot, job, sentence)
+            root = GapRoot(self._dataset.namespace, self._dataset.name, lot, job, sentence)
             return Cause(sentence, found, [root])
         there = row is not None and row[2] == Status.READY
         said = f"{_said(kind, lot, row)} " if there else ""
         roots = list(dict.fromkeys(self._roots(found, self._dataset)))
         if not roots:  # jobs wait for each other, or the last is too far away
             name = self._dataset
-            roots = [Root(name.namespace, name.name, lot, asked, found.sentence)]
+            roots = [GapRoot(name.namespace, name.name, lot, asked, found.sentence)]
         return Cause(said + found.sentence, found, roots)
 
     def _held_by_hand(self, lot: str, row: Row) -> str | None:
@@ -143,7 +132,7 @@ class Causes:
             return "Unhold the lot that it was made from to go on."
         return "Unhold it to go on."
 
-    def _roots(self, found: Why, makes: EntityId) -> Iterable[Root]:
+    def _roots(self, found: Why, makes: EntityId) -> Iterable[GapRoot]:
         """Where the chains of causes end; `makes` is what the job is waited for."""
         explained = set[EntityId]()
         for cause in found.causes:
@@ -164,7 +153,7 @@ class Causes:
             own = [r for r in own if r.kind == "out_of_tries" or r.kind.startswith("held")]
         if own or not (around or found.causes):
             sentence = " ".join(reason.sentence for reason in own) or found.sentence
-            yield Root(makes.namespace, makes.name, found.lot, job, sentence)
+            yield GapRoot(makes.namespace, makes.name, found.lot, job, sentence)
 
     def _outputs_of(self, job: EntityId) -> Sequence[EntityId]:
         if job not in self._outputs:
@@ -175,8 +164,8 @@ class Causes:
         return self._outputs[job]
 
 
-def _input(reason: Reason, lot: str) -> Root:
-    return Root(reason.namespace or "", reason.name or "", lot, None, reason.sentence)
+def _input(reason: Reason, lot: str) -> GapRoot:
+    return GapRoot(reason.namespace or "", reason.name or "", lot, None, reason.sentence)
 
 
 def _said(kind: GapKind, lot: str, row: Row | None) -> str:

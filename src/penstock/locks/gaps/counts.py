@@ -2,27 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from msgspec import Struct
 
 from penstock.db import Transaction
 from penstock.locks.gaps.spans import Span
-from penstock.locks.lock_rules import Status, readable
+from penstock.locks.lock_rules import readable
+from penstock.schema.gaps import GapKind
+from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
-
-
-class GapKind(StrEnum):
-    """How a lot can be something else than simply there."""
-
-    MISSING = "missing"  # nobody knows of it
-    WAITING = "waiting"  # known to who makes it, and not there yet
-    RUNNING = "running"  # being made
-    PARTIAL = "partial"  # tried and failed, or published with a part of it missing
-    HELD = "held"  # waits for a person
-    EMPTY = "empty"  # there, and rightly without data
-    REMOVED = "removed"  # it was there, and its data was cleaned away
-
 
 _OF_STATUS = {Status.RUNNING: GapKind.RUNNING, Status.HOLD: GapKind.HELD}
 _OF_ERROR = {"removed": GapKind.REMOVED, "tried": GapKind.PARTIAL}

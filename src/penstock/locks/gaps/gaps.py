@@ -5,59 +5,21 @@ lot by lot, and no more of them than there are ranges to tell.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.gaps.causes import Cause, Causes, Upstream
-from penstock.locks.gaps.counts import Condition, GapKind, Tally, count_conditions
+from penstock.locks.gaps.causes import Causes, Upstream
+from penstock.locks.gaps.counts import Condition, Tally, count_conditions
 from penstock.locks.gaps.runs import LotRange, find_ranges, join_ranges
 from penstock.locks.gaps.spans import Bound, Span, find_span
 from penstock.locks.queries.claims import find_dataset
-from penstock.lots.ids import Interval
+from penstock.schema.catalog import EntityId
+from penstock.schema.gaps import Cause, Gap, GapKind, Gaps
+from penstock.schema.lot_ids import Interval
 
 RANGES_MAX = 1000
-
-
-class Gap(Shape, frozen=True):
-    """Lots in a row that are of one kind, and have one cause, told of the first of them.
-
-    Where they are not known to be alike, more lots are upstream than are looked at for one answer:
-    lots after the first may have other causes.
-    """
-
-    first: str
-    last: str
-    count: int
-    kind: GapKind
-    cause: Cause | None
-    is_alike: bool
-
-
-class Gaps(Shape, frozen=True):
-    """What is there of a dataset between two lots, and what is not.
-
-    `totals` are of all lots. Of ranges there are RANGES_MAX at most: `is_cut` says that there are
-    more of them, after the last one here.
-    """
-
-    namespace: str
-    dataset: str
-    interval: Interval
-    first: str
-    last: str
-    count: int
-    there: int
-    totals: Mapping[GapKind, int]
-    ranges: Sequence[Gap]
-    is_cut: bool
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is amiss: what is empty is rightly so."""
-        return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count
 
 
 def load_gaps(

@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from penstock.catalog.shapes import EntityId
 from penstock.clock import DAY, Micros, format_time, from_datetime, parse_time, to_datetime
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.lots.ids import Interval, IntervalLot, clock_interval, parse_interval
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import Interval, IntervalLot, clock_interval, parse_interval
 
 LOTS_MAX = 10_000_000
 Bound = str | Micros | None  # a time, or a lot id, or nothing: as far as there is anything

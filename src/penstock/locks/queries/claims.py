@@ -12,17 +12,15 @@ from msgspec.structs import astuple
 
 from penstock import ids
 from penstock.catalog.entities.runs import lot_facet
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import EntityId, Page, time_or_none
 from penstock.clock import SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
 from penstock.locks.explain.facts import WholeHold
-from penstock.locks.lock_rules import Status, locks_of
+from penstock.locks.lock_rules import locks_of
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.shapes import (
-    Held,
+from penstock.schema.catalog import DatasetRole, EntityId
+from penstock.schema.locks import (
     HeldDataset,
     HeldWhole,
     Lock,
@@ -33,6 +31,8 @@ from penstock.locks.shapes import (
     ShownClaim,
     Wiring,
 )
+from penstock.schema.lots import Held, Status
+from penstock.schema.shape import Page, time_or_none
 from penstock.states import RunState
 
 TOTAL_MAX = 10_000  # a total that is this high says: so many, or more
@@ -66,9 +66,9 @@ class _LiveRow(Struct, frozen=True):
     inputs: str
     outputs: str
 
-    def datasets(self) -> Iterable[tuple[Role, str]]:
-        yield from ((Role.INPUT, dataset) for dataset in _decode_ids(self.inputs))
-        yield from ((Role.OUTPUT, dataset) for dataset in _decode_ids(self.outputs))
+    def datasets(self) -> Iterable[tuple[DatasetRole, str]]:
+        yield from ((DatasetRole.INPUT, dataset) for dataset in _decode_ids(self.inputs))
+        yield from ((DatasetRole.OUTPUT, dataset) for dataset in _decode_ids(self.outputs))
 
 
 def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
@@ -210,7 +210,7 @@ def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
         inputs=[
             PinnedInput(space, name, version)
             for _, role, space, name, version, *_ in touched
-            if role == Role.INPUT
+            if role == DatasetRole.INPUT
         ],
         outputs=[called[dataset] for dataset in outputs],
     )
@@ -275,7 +275,7 @@ def _locks(tx: Transaction, claims: Sequence[_LiveRow], now: Micros) -> list[Loc
     inputs, outputs = [], []
     for claim in claims:
         for role, dataset in claim.datasets():
-            if role == Role.INPUT:
+            if role == DatasetRole.INPUT:
                 inputs.append(dataset + claim.job_id + claim.lot)
             else:
                 outputs.append(dataset + claim.lot)
@@ -288,15 +288,15 @@ def _locks(tx: Transaction, claims: Sequence[_LiveRow], now: Micros) -> list[Loc
         ]
     )
     called = {found: (space, name) for found, space, name in names}
-    statuses = {(Role.INPUT, d, job, lot): Status(s) for d, lot, job, s in read}
-    statuses |= {(Role.OUTPUT, d, job, lot): Status(s) for d, lot, job, s in written}
+    statuses = {(DatasetRole.INPUT, d, job, lot): Status(s) for d, lot, job, s in read}
+    statuses |= {(DatasetRole.OUTPUT, d, job, lot): Status(s) for d, lot, job, s in written}
     return [_lock(claim, called, statuses, now) for claim in claims]
 
 
 def _lock(
     claim: _LiveRow,
     called: dict[str, tuple[str, str]],
-    statuses: dict[tuple[Role, str, str, str], Status],
+    statuses: dict[tuple[DatasetRole, str, str, str], Status],
     now: Micros,
 ) -> Lock:
     held = []
@@ -318,6 +318,6 @@ def _lock(
     )
 
 
-def lock_names(role: Role, status: Status) -> list[str]:
+def lock_names(role: DatasetRole, status: Status) -> list[str]:
     """What a status row locks, in words: read, write, local."""
     return [name for name, locked in locks_of(role, status)._asdict().items() if locked]

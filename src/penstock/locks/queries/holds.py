@@ -1,10 +1,6 @@
 """Reads of the lots that are held, in whatever dataset, and of what holds them."""
 
-from collections.abc import Sequence
-from enum import StrEnum
-
 from penstock.catalog.rows import replace
-from penstock.catalog.shapes import EntityId, Page, Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.db.database import Row
@@ -13,60 +9,10 @@ from penstock.locks.explain.facts import HoldEntry, LotMaker
 from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import TOTAL_MAX, find_dataset
 from penstock.locks.rows import ReasonsRow
-from penstock.lots.ids import check_lot
-
-
-class HeldLot(Shape, frozen=True):
-    """A lot that nobody may read or write; `who` held it last.
-
-    `for_checks` says that checks of it failed and that it can be accepted, `by_hand` that it can be
-    let go; if neither, what it was made from is held.
-    """
-
-    namespace: str
-    dataset: str
-    lot: str
-    for_checks: bool
-    by_hand: bool
-    version: str | None
-    run: str | None
-    job: EntityId | None
-    who: str
-    why: str
-    since: str
-
-
-class HeldLots(Shape, frozen=True):
-    """A part of the lots that are held, and how many there are, counted up to ten thousand."""
-
-    lots: Sequence[HeldLot]
-    total_count: int
-
-
-class HoldKind(StrEnum):
-    """What holds a lot."""
-
-    PERSON = "PERSON"
-    CHECKS = "CHECKS"  # checks of it failed; a person may accept it
-    UPSTREAM = "UPSTREAM"  # a lot that it was made from is held
-    ATTEMPTS = "ATTEMPTS"  # the job that makes it is out of tries with it
-
-
-class LotHold(Shape, frozen=True):
-    """What holds a lot; no kind if nothing does.
-
-    `source` is the dataset whose lot is held for UPSTREAM, `job` the job that is out of tries for
-    ATTEMPTS. `command` is what a person can type to end the hold.
-    """
-
-    kind: HoldKind | None
-    who: str | None
-    why: str | None
-    since: str | None
-    source: EntityId | None
-    job: EntityId | None
-    command: str | None
-
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import HeldLot, LotHold, LotHoldKind
+from penstock.schema.shape import Page
 
 NOT_HELD = LotHold(None, None, None, None, None, None, None)
 
@@ -87,7 +33,7 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         if (dataset_of is None) == maker.is_spent
     ]
     hold = LotHold(
-        kind=HoldKind.PERSON,
+        kind=LotHoldKind.PERSON,
         who=own[-1].who if own else None,
         why=own[-1].why if own else None,
         since=format_time(maker.since),
@@ -100,11 +46,11 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         return _out_of_attempts(hold, maker, lot)
     if QUALITY in reasons:
         command = advice.accept_lot(f"{namespace}/{dataset}", lot)
-        return replace(hold, kind=HoldKind.CHECKS, command=command)
+        return replace(hold, kind=LotHoldKind.CHECKS, command=command)
     if reasons and dataset_id not in reasons:
         [(_, *name)] = tx.fetch("read_dataset_names", ids=reasons[:1])
         command = advice.unhold_lot("/".join(name), lot)
-        return replace(hold, kind=HoldKind.UPSTREAM, source=EntityId(*name), command=command)
+        return replace(hold, kind=LotHoldKind.UPSTREAM, source=EntityId(*name), command=command)
     return hold
 
 
@@ -114,7 +60,7 @@ def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
         return hold
     job = EntityId(maker.namespace, maker.name)
     command = advice.resubmit(f"{job.namespace}/{job.name}", lot)
-    return replace(hold, kind=HoldKind.ATTEMPTS, job=job, command=command)
+    return replace(hold, kind=LotHoldKind.ATTEMPTS, job=job, command=command)
 
 
 def list_held_lots(

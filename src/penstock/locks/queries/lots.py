@@ -10,14 +10,11 @@ from penstock.catalog.entities.job_versions import name_in_version
 from penstock.catalog.entities.runs import lot_facet
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.queries.jobs import get_job
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import EntityId, Page, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.errors import NotFound
 from penstock.locks.explain.text import ask_why
-from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import (
     TOTAL_MAX,
     find_claimed_run,
@@ -26,18 +23,20 @@ from penstock.locks.queries.claims import (
     lock_names,
 )
 from penstock.locks.rows import HOLD_SENTINEL, CheckRow, LotJobRow, WorkRow
-from penstock.locks.shapes import (
+from penstock.schema.catalog import DatasetRole, EntityId
+from penstock.schema.locks import Work, WorkPage
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.lots import (
     CheckOfLot,
     CheckResult,
     Consumer,
     DatasetChecks,
     Lot,
     LotChecks,
+    Status,
     Transition,
-    Work,
-    WorkPage,
 )
-from penstock.lots.ids import check_lot
+from penstock.schema.shape import Page, time_or_none
 from penstock.states import WorkState
 
 NAMED_LOOKED_AT = 1000  # lots of a dataset at either end, for those with free names
@@ -210,7 +209,7 @@ def _lot(row: Row, namespace: str, dataset: str, consumers: Sequence[Consumer]) 
         job=EntityId(job_namespace, job_name) if job_name is not None else None,
         run=run_id,
         since=format_time(since),
-        locks=lock_names(Role.OUTPUT, Status(status)),
+        locks=lock_names(DatasetRole.OUTPUT, Status(status)),
         consumers=consumers,
     )
 

@@ -6,31 +6,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import HOUR, SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.locks.explain.facts import WholeHold
 from penstock.locks.queries.claims import show_hold
 from penstock.locks.rows import HOLD_SENTINEL
-from penstock.locks.shapes import HeldWhole
-from penstock.lots.ids import Interval, IntervalLot, parse_interval
+from penstock.schema.admin import JobStanding, LateDataset, LotHour, StuckLot, SystemOverview
+from penstock.schema.catalog import EntityId
+from penstock.schema.lot_ids import Interval, IntervalLot, parse_interval
+from penstock.schema.shape import time_or_none
 from penstock.states import RunState, WorkState
-
-
-class LateDataset(Shape, frozen=True):
-    """A dataset whose newest lots are overdue: the first of them, how many, and since when.
-
-    A lot is overdue when a whole interval has passed since its own ended. Lots that are missing
-    before the newest one are gaps.
-    """
-
-    namespace: str
-    dataset: str
-    interval: Interval
-    first: str
-    count: int
-    since: str
 
 
 def find_late_datasets(rows: list[Row], now: Micros) -> list[LateDataset]:
@@ -66,62 +52,6 @@ STUCK_LOOKED_AT = 2000
 SHOWN_MAX = 50
 EVENTS_MAX = 50_000
 HOURS = 24
-
-
-class JobStanding(Shape, frozen=True):
-    """How many lots of a job are open, in which state; those not running up to a thousand."""
-
-    namespace: str
-    job: str
-    ready: int
-    waiting: int
-    later: int
-    held: int
-    running: int
-
-    @property
-    def open(self) -> int:
-        """How many are not done."""
-        return self.ready + self.waiting + self.later + self.held + self.running
-
-
-class StuckLot(Shape, frozen=True):
-    """A lot that a job failed with, or that somebody held.
-
-    `held_lot_of` is the dataset of which that lot is held, if nothing else holds the work on it.
-    """
-
-    namespace: str
-    job: str
-    lot: str
-    state: WorkState
-    attempts: int
-    attempts_max: int
-    error: str
-    since: str
-    not_before: str | None
-    run: str | None
-    held: str | None
-    held_lot_of: EntityId | None
-
-
-class LotHour(Shape, frozen=True):
-    """How many lots were published, or something else, in an hour."""
-
-    start: str
-    counts: Mapping[str, int]
-
-
-class SystemOverview(Shape, frozen=True):
-    """How everything stands; `at_least` says that there are more jobs or lots than were counted."""
-
-    jobs: Mapping[RunState, int]
-    work: Sequence[JobStanding]
-    stuck: Sequence[StuckLot]
-    holds: Sequence[HeldWhole]
-    late: Sequence[LateDataset]
-    hours: Sequence[LotHour]
-    at_least: bool
 
 
 def get_overview(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverview:

@@ -1,27 +1,13 @@
 """Whether a dataset or a job is processed lot by lot."""
 
-from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.gaps.spans import find_span
 from penstock.locks.queries.claims import find_dataset, get_held_dataset, get_lot_job, get_wiring
-from penstock.locks.shapes import Held, Wiring
-from penstock.lots.ids import Interval
-
-
-class DatasetPartitioning(Shape, frozen=True):
-    """The hold of a dataset and the interval that names its gaps; null if it has none."""
-
-    held: Held | None
-    interval: Interval | None
-
-
-class JobPartitioning(Shape, frozen=True):
-    """The wiring of a job; null if the job does not work lot by lot."""
-
-    wiring: Wiring | None
-    is_arc: bool
+from penstock.schema.catalog import EntityId
+from penstock.schema.locks import DatasetPartitioning, JobPartitioning
+from penstock.schema.lot_ids import Interval
 
 
 def get_dataset_partitioning(

@@ -7,10 +7,9 @@ within the namespace of the job. See docs/adr/0008-doors.md.
 from collections.abc import Sequence
 
 from penstock.catalog.rows import replace
-from penstock.catalog.shapes import EntityId
-from penstock.locks.queries.holds import HeldLot, LotHold
-from penstock.locks.shapes import Lot, Transition
-from penstock.lots.outbox import LotEvent
+from penstock.schema.catalog import EntityId
+from penstock.schema.lots import HeldLot, Lot, LotHold, Transition
+from penstock.schema.subscribers import LotEvent
 
 
 def may_see(only: str | None, job: EntityId | None) -> bool:

@@ -6,10 +6,11 @@ from typing import Final
 
 from penstock import ids
 from penstock.catalog.entities.job_versions import version_names
-from penstock.catalog.rows import Role, Row
+from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import IoKey
 from penstock.db import Transaction
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
+from penstock.schema.catalog import DatasetRole
 
 
 class _Shape(Row, frozen=True):
@@ -22,7 +23,7 @@ class _Shape(Row, frozen=True):
     @property
     def edges(self) -> set[IoKey]:
         """What the job reads and writes."""
-        sides = (Role.INPUT, self.inputs), (Role.OUTPUT, self.outputs)
+        sides = (DatasetRole.INPUT, self.inputs), (DatasetRole.OUTPUT, self.outputs)
         return {
             (role, ids.dataset_id(each.namespace, each.name))
             for role, text in sides

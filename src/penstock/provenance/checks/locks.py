@@ -11,8 +11,8 @@ from penstock.db import Transaction
 from penstock.locks import work as rules
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import sort_key
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
+from penstock.schema.lot_ids import sort_key
 from penstock.states import WorkState
 
 

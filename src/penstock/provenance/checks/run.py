@@ -3,24 +3,12 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from penstock.catalog.shapes import Shape
 from penstock.errors import PenstockError
 from penstock.provenance.checks import ALL, Grounds, Invariant
 from penstock.provenance.checks.invariant import FOUND_MAX
+from penstock.schema.provenance import Verdict
 
 SHOWN_MAX = 20
-
-
-class Verdict(Shape, frozen=True):
-    """Whether an invariant holds: how much breaks it, `more` if that is not all, and the first."""
-
-    name: str
-    sentence: str
-    holds: bool
-    broken: int
-    more: bool
-    first: tuple[str, ...]
-    error: str | None = None  # why it could not be looked at
 
 
 def check(

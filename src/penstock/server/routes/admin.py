@@ -1,25 +1,30 @@
 """Keys and the audit log, for administrators."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
 from penstock.access import audit
-from penstock.access.keys import LOCAL, Key, ListedKey, Rate, Role
-from penstock.catalog.shapes import Shape, time_or_none
+from penstock.access.keys import LOCAL, Key, ListedKey, Rate
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, Unauthorized
-from penstock.plane import Plane
-from penstock.provenance.checks import Grounds
-from penstock.provenance.checks.run import check
-from penstock.server.content import Body, OwnBody
-from penstock.server.parameters import Limit, Paging, Query, Time, moment
-from penstock.server.requests import Call
-from penstock.server.responses import NDJSON, Flow, lines
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import (
+    AuditExport,
+    AuditLog,
+    CreatedKey,
+    KeyRole,
+    ShownCaller,
+    ShownEntry,
+    ShownKey,
+    ShownKeys,
+)
+from penstock.schema.shape import time_or_none
+from penstock.schema.texts import Time
+from penstock.server.content import Body, Limit, OwnBody, Paging, Query, moment
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 INT_MAX = 2**63 - 1
 _POSITION = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
@@ -29,7 +34,7 @@ class KeyBody(Body, frozen=True):
     """The key to make."""
 
     name: str
-    role: Role
+    role: KeyRole
     namespace: str | None = None
     requests_per_second: int | None = None
     bytes_per_second: int | None = None
@@ -56,55 +61,6 @@ class AuditQuery(Paging, frozen=True):
     since: Time | None = None
 
 
-class ShownKey(Shape, frozen=True):
-    """A key without its secret."""
-
-    id: str
-    name: str
-    role: Role
-    namespace: str | None
-    created_at: str
-    revoked_at: str | None
-    requests_per_second: int | None
-    bytes_per_second: int | None
-
-
-class ShownKeys(Shape, frozen=True):
-    """The keys there are."""
-
-    keys: Sequence[ShownKey]
-
-
-class CreatedKey(Shape, frozen=True):
-    """A new key with its token, which is shown this once."""
-
-    key: ShownKey
-    token: str
-
-
-class ShownEntry(Shape, frozen=True):
-    """Who did what to what, when and from where.
-
-    The address is empty for a process that opened the database itself. The hash covers the entry
-    and the one before it.
-    """
-
-    id: int
-    at: str
-    who: str
-    address: str
-    action: str
-    target: str
-    detail: str
-    hash: str
-
-
-class AuditLog(Shape, frozen=True):
-    """A part of the audit log."""
-
-    entries: Sequence[ShownEntry]
-
-
 class ExportQuery(Query, frozen=True):
     """Since when, after which entry, and how many at a time."""
 
@@ -113,46 +69,41 @@ class ExportQuery(Query, frozen=True):
     limit: Limit = 1000
 
 
-class AuditExport(Shape, frozen=True):
-    """A page of the audit log, oldest first; `next` leads to the page after it, if there is one."""
-
-    entries: Sequence[ShownEntry]
-    next: str | None
-
-
-async def create_key(call: Call, body: KeyBody) -> CreatedKey:
+async def create_key(context: RequestContext, body: KeyBody) -> CreatedKey:
     """Make a key. Its token is in the answer and nowhere else. Needs an admin's key."""
-    _require_key(call.key)
-    keys, who = call.door.plane.keys, call.key.name
+    _require_key(context.key)
+    keys, who = context.plane.keys, context.key.name
     rate = Rate(body.requests_per_second, body.bytes_per_second)
-    made = await call.door.in_thread(
+    made = await context.state.in_thread(
         keys.create, body.name, body.role, namespace=body.namespace, rate=rate, who=who
     )
     return CreatedKey(_shown(made.key), made.token)
 
 
-async def limit_key(call: Call, name: str, body: RateBody) -> ShownKey:
+async def limit_key(context: RequestContext, name: str, body: RateBody) -> ShownKey:
     """Set how much a key may send in a second; servers follow within seconds.
 
     A rate that is left out becomes the server's default. Needs an admin's key.
     """
-    _require_key(call.key)
+    _require_key(context.key)
     rate = Rate(body.requests_per_second, body.bytes_per_second)
-    keys = call.door.plane.keys
-    return _shown(await call.door.in_thread(keys.limit, name, rate, who=call.key.name))
+    keys = context.plane.keys
+    return _shown(await context.state.in_thread(keys.limit, name, rate, who=context.key.name))
 
 
-async def list_keys(call: Call, query: KeysQuery) -> ShownKeys:
+async def list_keys(context: RequestContext, query: KeysQuery) -> ShownKeys:
     """List the keys that work, or with `revoked=true` every key there ever was."""
-    keys = call.door.plane.keys
-    found = await call.door.in_thread(keys.listed, revoked=query.revoked)
+    keys = context.plane.keys
+    found = await context.state.in_thread(keys.listed, revoked=query.revoked)
     return ShownKeys([_shown(key) for key in found])
 
 
-async def revoke_key(call: Call, name: str) -> ShownKey:
+async def revoke_key(context: RequestContext, name: str) -> ShownKey:
     """Let a key work no more, within seconds. Needs an admin's key."""
-    _require_key(call.key)
-    return _shown(await call.door.in_thread(call.door.plane.keys.revoke, name, who=call.key.name))
+    _require_key(context.key)
+    return _shown(
+        await context.state.in_thread(context.plane.keys.revoke, name, who=context.key.name)
+    )
 
 
 def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
@@ -219,56 +170,18 @@ def _shown(key: ListedKey) -> ShownKey:
     )
 
 
-ROUTES = (
-    Route("GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, Role.ADMIN),
-    Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, Role.ADMIN, status=201),
-    Route("PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, Role.ADMIN),
-    Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, Role.ADMIN),
-    Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, Role.ADMIN),
-    Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, Role.ADMIN),
-)
-
-
-class CheckQuery(Query, frozen=True):
-    """Whether to read every byte that manifests and inventories name."""
-
-    deep: bool = False
-
-
-def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
-    """What a check of this server looks at."""
-    return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
-
-
-async def check_invariants(call: Call, query: CheckQuery) -> Flow:
-    """Ask of every invariant whether it holds, line by line, each a JSON document.
-
-    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
-    """
-    found = grounds(call.door.plane, deep=query.deep)
-    return lines(check(found), found.stop)
-
-
-CHECK_ROUTES = (
-    Route("GET", f"{BASE}/check", check_invariants, Reach.EVERYTHING, Role.ADMIN, media=NDJSON),
-)
-
-
-class ShownCaller(Shape, frozen=True):
-    """Who is asking. `name` is null where no key was sent and none is needed: then all is allowed.
-
-    A key with a `namespace` may touch only that one.
-    """
-
-    name: str | None
-    role: Role
-    namespace: str | None
-
-
-async def show_key(call: Call) -> ShownCaller:
+async def show_key(context: RequestContext) -> ShownCaller:
     """Say whose key this call came with, and what it may do."""
-    key = call.key
+    key = context.key
     return ShownCaller(None if key is LOCAL else key.name, key.role, key.namespace)
 
 
-KEY_ROUTES = (Route("GET", f"{BASE}/key", show_key, Reach.SHARED),)
+ROUTES = (
+    Route(ASYNC, "GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, KeyRole.ADMIN, status=201),
+    Route(ASYNC, "PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(READ, "GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(READ, "GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "GET", f"{BASE}/key", show_key, Reach.SHARED),
+)

@@ -1,51 +1,69 @@
 """Arcs: declared, shown with their lots, cleaned and synced."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
+from penstock.arcs.arrivals.arrival import Arrival
 from penstock.arcs.arrivals.commands import ApplyArrival, ForgetArrival
-from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, landings_of, refused_objects
+from penstock.arcs.arrivals.rows import (
+    ArrivalRow,
+    all_arrivals,
+    find_arrival,
+    landings_of,
+    refused_objects,
+)
 from penstock.arcs.commands import ApplyArc, ForgetArc
 from penstock.arcs.declaring import Declare
 from penstock.arcs.outputs.cleaning import clean_lot
-from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync, Synced
-from penstock.arcs.overview import (
-    ArcLot,
-    ArcLotDetail,
-    ArcPart,
-    count_lots,
-    get_arc_lot,
-    list_arc_lots,
-)
+from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync
+from penstock.arcs.overview import count_lots, get_arc_lot, list_arc_lots
 from penstock.arcs.queries import all_arcs, find_arc, read_manifest
-from penstock.arcs.rows import PartState
+from penstock.arcs.rows import ArcRow
 from penstock.arcs.spec import Arc
-from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Forbidden, NotFound
+from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
-from penstock.server.arcs_shapes import (
+from penstock.schema.admin import KeyRole
+from penstock.schema.arcs import (
     ArcBody,
-    ArrivalBody,
+    ArcCounts,
+    ArcLotDetail,
+    ArcLots,
+    ArcPart,
+    Arcs,
+    ChangedDeclarations,
     NamedArc,
+    PartState,
+    ShownArc,
+    ShownArcInput,
+    ShownArcOutput,
+    ShownArcParts,
+    ShownArcRetry,
+    ShownArcWorkload,
+    Synced,
+)
+from penstock.schema.arrivals import (
+    ArrivalBody,
+    ArrivalFailure,
+    Arrivals,
     NamedArrival,
     RefusedObject,
-    ShownArc,
     ShownArrival,
-    shown_arc,
-    shown_arrival,
+    UntakenObjects,
 )
-from penstock.server.content import Body
-from penstock.server.parameters import Limit, Query
-from penstock.server.requests import Call
-from penstock.server.responses import NOTHING, Empty
+from penstock.schema.shape import Empty
+from penstock.server.content import Body, Limit, Query
+from penstock.server.requests import RequestContext
+from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import ArcState
 
 
@@ -70,55 +88,42 @@ class SyncBody(Body, frozen=True):
     lots: Annotated[int, Meta(ge=1, le=LOTS_AT_ONCE)] = LOTS_AT_ONCE
 
 
-class Arcs(Shape, frozen=True):
-    """The arcs, by name."""
-
-    arcs: Sequence[ShownArc]
-
-
-class ArcLots(Shape, frozen=True):
-    """A part of an arc's lots, by lot; `next` is the lot to go on after, null at the end."""
-
-    lots: Sequence[ArcLot]
-    next: str | None
-
-
 def list_arcs(tx: Transaction, key: Key, query: ArcsQuery) -> Arcs:
     """List arcs by name, with how many of their lots stand where."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arcs(tx) if spaces <= {row.namespace}]
     counts = count_lots(tx, rows)
-    return Arcs([shown_arc(row, counts[row.job_id]) for row in rows])
+    return Arcs([show_arc(row, counts[row.job_id]) for row in rows])
 
 
 def get_arc(tx: Transaction, namespace: str, arc: str) -> ShownArc:
     """Show an arc as it was declared, and how many of its lots stand where."""
     row = find_arc(tx, namespace, arc)
-    return shown_arc(row, count_lots(tx, [row])[row.job_id])
+    return show_arc(row, count_lots(tx, [row])[row.job_id])
 
 
-async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownArc:
+async def put_arc(context: RequestContext, namespace: str, arc: str, body: ArcBody) -> ShownArc:
     """Declare an arc, or change it; it finds the lots of its inputs that are there.
 
     What is left out has its default. Saying the same again changes nothing.
     """
-    declared = body.declared(namespace, arc)
-    await check_arc(call, declared)
-    await call.submit(ApplyArc(call.key.name, declared))
-    return await call.read(get_arc, namespace, arc)
+    declared = read_arc(body, namespace=namespace, name=arc)
+    await check_arc(context, declared)
+    await context.submit(ApplyArc(context.key.name, declared))
+    return await context.read(get_arc, namespace, arc)
 
 
-async def check_arc(call: Call, arc: Arc) -> None:
+async def check_arc(context: RequestContext, arc: Arc) -> None:
     """Refuse an arc that reads or writes what is not the key's, by whatever name."""
     for name in (*arc.input_names, *arc.output_names):
-        call.check_names(namespace=name.namespace, dataset=name.name)
-        call.key.require_namespace(name.namespace)
-        await call.require_dataset(name.namespace, name.name)
+        context.check_names(namespace=name.namespace, dataset=name.name)
+        context.key.require_namespace(name.namespace)
+        await context.require_dataset(name.namespace, name.name)
 
 
-async def delete_arc(call: Call, namespace: str, arc: str) -> Empty:
+async def delete_arc(context: RequestContext, namespace: str, arc: str) -> Empty:
     """Forget an arc: no engine runs it any more; its job, its runs and its lots stay."""
-    await call.submit(ForgetArc(call.key.name, namespace, arc))
+    await context.submit(ForgetArc(context.key.name, namespace, arc))
     return NOTHING
 
 
@@ -132,10 +137,10 @@ def list_lots(tx: Transaction, namespace: str, arc: str, query: ArcLotsQuery) ->
     return ArcLots(lots, lots[-1].lot if more else None)
 
 
-async def get_lot(call: Call, namespace: str, arc: str, lot: str) -> ArcLotDetail:
+async def get_lot(context: RequestContext, namespace: str, arc: str, lot: str) -> ArcLotDetail:
     """Show where an arc stands with a lot: parts, failed attempts, manifests."""
-    found = await call.read(get_arc_lot, namespace, arc, lot)
-    return await call.door.in_thread(_with_parts, lambda: call.door.plane.objects, found)
+    found = await context.read(get_arc_lot, namespace, arc, lot)
+    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, found)
 
 
 def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDetail:
@@ -154,47 +159,37 @@ def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDe
     return msgspec.structs.replace(found, parts=parts)
 
 
-async def clean(call: Call, namespace: str, arc: str, lot: str, body: WhyBody) -> ArcLotDetail:
+async def clean(
+    context: RequestContext, namespace: str, arc: str, lot: str, body: WhyBody
+) -> ArcLotDetail:
     """Remove what failed attempts on a lot left behind, parts that were good included.
 
     A lot that was partial is missing afterwards. What was published is not touched.
     """
-    plane, who = call.door.plane, call.key.name
+    plane, who = context.plane, context.key.name
 
     def work() -> None:
         clean_lot(plane.catalog, plane.objects, who, body.why, namespace, arc, lot)
 
-    await call.door.in_thread(work)
-    return await call.read(get_arc_lot, namespace, arc, lot)
+    await context.state.in_thread(work)
+    return await context.read(get_arc_lot, namespace, arc, lot)
 
 
-async def sync(call: Call, namespace: str, arc: str, body: SyncBody) -> Synced:
+async def sync(context: RequestContext, namespace: str, arc: str, body: SyncBody) -> Synced:
     """Make the state keys and well-known manifests of an arc anew from the database.
 
     It goes over some lots at a time: call it again with `after` set to the answer's `next`.
     """
-    plane = call.door.plane
+    plane = context.plane
 
     def work() -> Synced:
         return Sync(plane.catalog, plane.objects, namespace, arc).run(body.after, body.lots)
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
 _ARC = f"{BASE}/namespaces/{{namespace}}/arcs/{{arc}}"
 _LOT = f"{_ARC}/lots/{{lot}}"
-
-ROUTES = (
-    Route("GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
-    Route("GET", _ARC, get_arc),
-    # An arc's command runs on the engines: whoever declares one can do what they can.
-    Route("PUT", _ARC, put_arc, role=Role.ADMIN),
-    Route("DELETE", _ARC, delete_arc, role=Role.ADMIN),
-    Route("GET", f"{_ARC}/lots", list_lots),
-    Route("GET", _LOT, get_lot),
-    Route("POST", f"{_LOT}/clean", clean, role=Role.ADMIN),
-    Route("POST", f"{_ARC}/sync", sync, role=Role.ADMIN),
-)
 
 
 _REFUSED_MAX = 100
@@ -207,7 +202,7 @@ def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
         RefusedObject(each.uri, each.lot, each.size, format_time(each.at))
         for each in refused_objects(tx, row.dataset_id, most=_REFUSED_MAX)
     ]
-    return shown_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
+    return show_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
 
 
 class ArrivalsQuery(Query, frozen=True):
@@ -216,54 +211,47 @@ class ArrivalsQuery(Query, frozen=True):
     namespace: str | None = None
 
 
-class Arrivals(Shape, frozen=True):
-    """Where datasets arrive, by name; what was refused is shown with each alone."""
-
-    arrivals: Sequence[ShownArrival]
-
-
 def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
     """List where the objects of datasets arrive, how far each has come, and what was met there."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arrivals(tx) if spaces <= {row.namespace}]
     met = landings_of(tx, [row.dataset_id for row in rows])
-    return Arrivals([shown_arrival(row, (), met.get(row.dataset_id)) for row in rows])
+    return Arrivals([show_arrival(row, (), met.get(row.dataset_id)) for row in rows])
 
 
-async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:
+async def put_arrival(
+    context: RequestContext, namespace: str, dataset: str, body: ArrivalBody
+) -> ShownArrival:
     """Declare where the objects of a dataset arrive, or change it; what was decided stays so.
 
     Engines (`penstock arcs work`) look there. It opens a place to whoever reads the dataset, so
     it takes a key that is for every namespace.
     """
-    check_arrivals(call)
-    await call.submit(ApplyArrival(call.key.name, body.declared(namespace, dataset)))
-    return await call.read(get_arrival, namespace, dataset)
+    check_arrivals(context)
+    await context.submit(
+        ApplyArrival(
+            context.key.name, Arrival(**asdict(body), namespace=namespace, dataset=dataset)
+        )
+    )
+    return await context.read(get_arrival, namespace, dataset)
 
 
-def check_arrivals(call: Call) -> None:
+def check_arrivals(context: RequestContext) -> None:
     """Refuse a key that may not say where objects arrive."""
-    if call.key.namespace is not None:
+    if context.key.namespace is not None:
         raise Forbidden(
-            f"key {call.key.name!r} is only for namespace {call.key.namespace!r}: where objects "
-            "arrive is declared with a key for every namespace"
+            f"key {context.key.name!r} is only for namespace {context.key.namespace!r}: "
+            "where objects arrive is declared with a key for every namespace"
         )
 
 
-async def delete_arrival(call: Call, namespace: str, dataset: str) -> Empty:
+async def delete_arrival(context: RequestContext, namespace: str, dataset: str) -> Empty:
     """Watch a location no more; the lots stay, and so does which object is in which."""
-    await call.submit(ForgetArrival(call.key.name, namespace, dataset))
+    await context.submit(ForgetArrival(context.key.name, namespace, dataset))
     return NOTHING
 
 
 _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
-
-ARRIVAL_ROUTES = (
-    Route("GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
-    Route("GET", _ARRIVAL, get_arrival),
-    Route("PUT", _ARRIVAL, put_arrival, role=Role.ADMIN),
-    Route("DELETE", _ARRIVAL, delete_arrival, role=Role.ADMIN),
-)
 
 
 class DeclarationsBody(Body, frozen=True):
@@ -274,27 +262,97 @@ class DeclarationsBody(Body, frozen=True):
     dry_run: bool = False
 
 
-class Changed(Shape, frozen=True):
-    """Which arcs and arrivals are other than before, or would be."""
-
-    changed: Sequence[str]
-
-
-async def declare(call: Call, body: DeclarationsBody) -> Changed:
+async def declare(context: RequestContext, body: DeclarationsBody) -> ChangedDeclarations:
     """Declare arcs and arrivals, or change them: all of them, or nothing.
 
     A dry run is refused for whatever the same call would be refused for.
     """
-    arcs = tuple(each.whole() for each in body.arcs)
+    arcs = tuple(read_arc(each) for each in body.arcs)
     for arc in arcs:
-        call.key.require_namespace(arc.namespace)
-        call.check_names(namespace=arc.namespace, job=arc.name)
-        await check_arc(call, arc)
-    arrivals = tuple(each.whole() for each in body.arrivals)
+        context.key.require_namespace(arc.namespace)
+        context.check_names(namespace=arc.namespace, job=arc.name)
+        await check_arc(context, arc)
+    arrivals = tuple(Arrival(**asdict(each)) for each in body.arrivals)
     for arrival in arrivals:
-        call.check_names(namespace=arrival.namespace, dataset=arrival.dataset)
-        check_arrivals(call)
-    return Changed(await call.submit(Declare(call.key.name, arcs, arrivals, body.dry_run)))
+        context.check_names(namespace=arrival.namespace, dataset=arrival.dataset)
+        check_arrivals(context)
+    return ChangedDeclarations(
+        await context.submit(Declare(context.key.name, arcs, arrivals, body.dry_run))
+    )
 
 
-DECLARING_ROUTES = (Route("POST", f"{BASE}/declarations", declare, Reach.OWN, Role.ADMIN),)
+def show_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:
+    """Return an arc with the counts of its lots."""
+    arc = row.arc
+    return ShownArc(
+        namespace=row.namespace,
+        name=row.name,
+        project=arc.project,
+        version=arc.version,
+        description=arc.description,
+        inputs=[ShownArcInput(**asdict(each)) for each in arc.inputs],
+        outputs=[ShownArcOutput(**asdict(each)) for each in arc.outputs],
+        workload=ShownArcWorkload(**asdict(arc.workload)),
+        parts=ShownArcParts(**asdict(arc.parts)) if arc.parts else None,
+        retry=ShownArcRetry(**asdict(arc.retry)),
+        running_max=arc.running_max,
+        on_empty=arc.on_empty,
+        stale=arc.stale,
+        checks=arc.checks,
+        newest_first=arc.newest_first,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        counts=counts,
+    )
+
+
+def show_arrival(
+    row: ArrivalRow, refused: Sequence[RefusedObject], landing: LandingRow | None
+) -> ShownArrival:
+    """Return an arrival with the objects and errors that were met there."""
+    failed = untaken = None
+    if landing is not None and landing.error:
+        failed = ArrivalFailure(format_time(landing.failed_at), landing.error)
+    if landing is not None and landing.untaken:
+        untaken = UntakenObjects(landing.untaken, landing.example, landing.reason)
+    return ShownArrival(
+        **asdict(row.arrival),
+        open_from=format_time(row.open_from),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        refused=refused,
+        failed=failed,
+        untaken=untaken,
+    )
+
+
+def read_arc(body: ArcBody, **names: str) -> Arc:
+    """Return the arc that a body declares."""
+    return msgspec.convert({**_plain(body), **names}, Arc)
+
+
+def _plain(value: object) -> Any:
+    """Return a declaration as plain values, under the names of the Python fields."""
+    if isinstance(value, Struct):
+        return {key: _plain(each) for key, each in asdict(value).items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value
+
+
+ROUTES = (
+    Route(READ, "GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
+    Route(READ, "GET", _ARC, get_arc),
+    # An arc's command runs on the engines: whoever declares one can do what they can.
+    Route(ASYNC, "PUT", _ARC, put_arc, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ARC}/lots", list_lots),
+    Route(ASYNC, "GET", _LOT, get_lot),
+    Route(ASYNC, "POST", f"{_LOT}/clean", clean, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ARC}/sync", sync, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
+    Route(READ, "GET", _ARRIVAL, get_arrival),
+    Route(ASYNC, "PUT", _ARRIVAL, put_arrival, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ARRIVAL, delete_arrival, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{BASE}/declarations", declare, Reach.OWN, KeyRole.ADMIN),
+)

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from penstock import ids
-from penstock.access.keys import Key, Role
-from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
-from penstock.catalog.text_schemas import LOT_SCHEMA, Text
+from penstock.access.keys import Key
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, PenstockError
@@ -27,15 +25,29 @@ from penstock.locks.commands import (
 from penstock.locks.commands.claims import CLAIMS_AT_ONCE_MAX
 from penstock.locks.explain import no_work
 from penstock.locks.queries import claims as reading
-from penstock.locks.shapes import Claim, Lock, NoWorkReason, PinnedInput, ShownClaim, Stopped
-from penstock.server import activity_log
-from penstock.server.content import Body
-from penstock.server.errors import Refusal, status_of
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import EntityId, VersionId
+from penstock.schema.locks import (
+    Claim,
+    Claims,
+    Completed,
+    EndedClaim,
+    EndedClaims,
+    Lease,
+    Locks,
+    PinnedInput,
+    ShownClaim,
+    Stopped,
+)
+from penstock.schema.shape import Refusal, time_or_none
+from penstock.schema.texts import LOT_SCHEMA, Text
+from penstock.server import requests as activity_log
+from penstock.server.content import Body, Paging
+from penstock.server.errors import status_of
+from penstock.server.requests import RequestContext
 from penstock.server.routes.jobs import DatasetNameBody
 from penstock.server.routes.work import LeaseSeconds, dataset_names
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 Token = Annotated[int, Meta(ge=0, le=1 << 62)]
 ErrorText = Annotated[str, Meta(max_length=10_000)]
@@ -110,63 +122,20 @@ class LocksQuery(Paging, frozen=True):
     lot: str | None = None
 
 
-class Locks(Shape, frozen=True):
-    """A part of the live claims, and how many there are, counted up to ten thousand."""
-
-    locks: Sequence[Lock]
-    total_count: int
-
-
-class Lease(Shape, frozen=True):
-    """Until when a claim holds."""
-
-    id: str
-    lease_until: str
-
-
-class Completed(Shape, frozen=True):
-    """The versions that a claim has published."""
-
-    id: str
-    versions: Sequence[VersionId]
-
-
-class EndedClaim(Shape, frozen=True):
-    """What became of one claim of several: the versions it published, or why it was refused."""
-
-    id: str
-    versions: Sequence[VersionId]
-    error: Refusal | None
-
-
-class Claims(Shape, frozen=True):
-    """What was claimed, or why there was nothing; and what became of claims to complete."""
-
-    claims: Sequence[Claim]
-    why: NoWorkReason | None
-    ended: Sequence[EndedClaim]
-
-
-class EndedClaims(Shape, frozen=True):
-    """What became of each claim, in the order they were given."""
-
-    ended: Sequence[EndedClaim]
-
-
-async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> Claims:
+async def claim_lots(context: RequestContext, namespace: str, job: str, body: ClaimBody) -> Claims:
     """Find lots that a job can work on and claim them, each with a run of its own.
 
     With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
     With `complete`, what other claims have made is published in the same transaction: a worker
     that goes on needs one call for each lot.
     """
-    call.check_texts(owner=body.owner)
-    refs = await _refs(call, body.complete)
+    context.check_texts(owner=body.owner)
+    refs = await _refs(context, body.complete)
     wiring = None
     if body.inputs is not None or body.outputs is not None:
-        inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
-        wiring = WireJob(namespace, job, inputs, outputs, within=call.key.namespace)
-    began = call.door.plane.clock()
+        inputs, outputs = dataset_names(context, body.inputs), dataset_names(context, body.outputs)
+        wiring = WireJob(namespace, job, inputs, outputs, within=context.key.namespace)
+    began = context.plane.clock()
     claim = ClaimLots(
         namespace,
         job,
@@ -178,10 +147,10 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    taken = await call.submit(CompleteAndClaim(claim, refs))
-    activity_log.ended(call, taken.ended, began)
-    activity_log.claimed(call, taken.claimed, began)
-    why = None if taken.claimed else await call.read(no_work.explain_no_work, namespace, job)
+    taken = await context.submit(CompleteAndClaim(claim, refs))
+    activity_log.ended(context, taken.ended, began)
+    activity_log.claimed(context, taken.claimed, began)
+    why = None if taken.claimed else await context.read(no_work.explain_no_work, namespace, job)
     claims = [_claim(found) for found in taken.claimed]
     return Claims(claims, why, _ended(body.complete, taken.ended))
 
@@ -203,43 +172,43 @@ def _claim(found: ClaimedLot) -> Claim:
     )
 
 
-async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
+async def heartbeat_claim(context: RequestContext, claim: str, body: HeartbeatBody) -> Lease:
     """Say that the work on a claim goes on; its lease begins anew."""
-    ref = await _ref(call, claim, body.token)
-    until = await call.submit(RenewClaim(ref, body.lease_seconds))
+    ref = await _ref(context, claim, body.token)
+    until = await context.submit(RenewClaim(ref, body.lease_seconds))
     return Lease(ref.id, format_time(until))
 
 
-async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
+async def complete_claim(context: RequestContext, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
-    ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, CompleteClaims((ref,)))
+    ref = await _ref(context, claim, body.token)
+    (ended,) = await _end(context, CompleteClaims((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
 
 
-async def fail_claim(call: Call, claim: str, body: FailBody) -> Stopped:
+async def fail_claim(context: RequestContext, claim: str, body: FailBody) -> Stopped:
     """Report that the work on a claim has failed; it is tried again later, or held."""
-    ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, FailClaims((ref,), body.error))
+    ref = await _ref(context, claim, body.token)
+    (ended,) = await _end(context, FailClaims((ref,), body.error))
     return _stopped(ended)
 
 
-async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
+async def release_claim(context: RequestContext, claim: str, body: TokenBody) -> Stopped:
     """Give a claim back untouched; it does not count as a try."""
-    ref = await _ref(call, claim, body.token)
-    began = call.door.plane.clock()
-    ended = await call.submit(ReleaseClaim(ref))
-    activity_log.ended(call, [ended], began)
+    ref = await _ref(context, claim, body.token)
+    began = context.plane.clock()
+    ended = await context.submit(ReleaseClaim(ref))
+    activity_log.ended(context, [ended], began)
     return _stopped(ended)
 
 
-async def _end(call: Call, command: CompleteClaims | FailClaims) -> list[ClaimResult]:
-    began = call.door.plane.clock()
-    ended = await call.submit(command)
+async def _end(context: RequestContext, command: CompleteClaims | FailClaims) -> list[ClaimResult]:
+    began = context.plane.clock()
+    ended = await context.submit(command)
     error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
-    activity_log.ended(call, ended, began, error)
+    activity_log.ended(context, ended, began, error)
     return ended
 
 
@@ -249,16 +218,16 @@ def _stopped(ended: ClaimResult) -> Stopped:
     return Stopped(ended.id, ended.state, time_or_none(ended.not_before or None))
 
 
-async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
+async def complete_claims(context: RequestContext, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
-    refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, CompleteClaims(refs))))
+    refs = await _refs(context, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(context, CompleteClaims(refs))))
 
 
-async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
+async def fail_claims(context: RequestContext, body: FailManyBody) -> EndedClaims:
     """Report that the work on several claims has failed; each is refused alone."""
-    refs = await _refs(call, body.claims)
-    return EndedClaims(_ended(body.claims, await _end(call, FailClaims(refs, body.error))))
+    refs = await _refs(context, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(context, FailClaims(refs, body.error))))
 
 
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
@@ -288,17 +257,17 @@ def list_locks(tx: Transaction, key: Key, now: Micros, query: LocksQuery) -> Loc
     return Locks(page.items, page.total_count)
 
 
-async def _ref(call: Call, claim: str, token: int) -> ClaimRef:
+async def _ref(context: RequestContext, claim: str, token: int) -> ClaimRef:
     run_id = ids.run_id(claim)
-    await call.require_run(run_id)
+    await context.require_run(run_id)
     return ClaimRef(run_id, token)
 
 
-async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[ClaimRef, ...]:
+async def _refs(context: RequestContext, given: Sequence[ClaimRefBody]) -> tuple[ClaimRef, ...]:
     refs = tuple(ClaimRef(ids.run_id(claim.id), claim.token) for claim in given)
-    if refs and call.key.namespace is not None:
-        for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
-            call.key.require_own(namespace)
+    if refs and context.key.namespace is not None:
+        for namespace in await context.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
+            context.key.require_own(namespace)
     return refs
 
 
@@ -321,13 +290,13 @@ _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
 _CLAIM = f"{BASE}/claims/{{claim}}"
 
 ROUTES = (
-    Route("POST", f"{_JOB}/claims", claim_lots, role=Role.WRITER),
-    Route("GET", f"{BASE}/locks", list_locks, Reach.OWN),
-    Route("GET", _CLAIM, get_claim, Reach.OWN),
-    Route("POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{_CLAIM}/release", release_claim, Reach.OWN, Role.WRITER),
-    Route("POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, Role.WRITER),
-    Route("POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, Role.WRITER),
+    Route(ASYNC, "POST", f"{_JOB}/claims", claim_lots, role=KeyRole.WRITER),
+    Route(READ, "GET", f"{BASE}/locks", list_locks, Reach.OWN),
+    Route(READ, "GET", _CLAIM, get_claim, Reach.OWN),
+    Route(ASYNC, "POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_CLAIM}/release", release_claim, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, KeyRole.WRITER),
 )

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import (
     CreateDataset,
     DeleteDataset,
@@ -19,15 +19,21 @@ from penstock.catalog.commands import (
 )
 from penstock.catalog.events.schema import Field
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
-from penstock.catalog.text_schemas import Name, Text
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.lots.ids import clock_interval
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
-from penstock.server.routing import BASE, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import (
+    CreatedDataset,
+    Dataset,
+    Datasets,
+    DatasetVersion,
+    DatasetVersions,
+)
+from penstock.schema.lot_ids import clock_interval
+from penstock.schema.texts import Name, Text
+from penstock.server.content import Body, Paging
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Route
 
 
 class FieldBody(Body, frozen=True):
@@ -52,37 +58,25 @@ class DatasetBody(Body, frozen=True):
     schema_location: str | None = None
 
 
-class Datasets(Shape, frozen=True):
-    """A part of a namespace's datasets, and how many there are in all."""
-
-    datasets: Sequence[Dataset]
-    total_count: int
-
-
-class DatasetVersions(Shape, frozen=True):
-    """A part of a dataset's versions, and how many there are in all."""
-
-    versions: Sequence[DatasetVersion]
-    total_count: int
-
-
-async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBody) -> Dataset:
+async def put_dataset(
+    context: RequestContext, namespace: str, dataset: str, body: DatasetBody
+) -> Dataset:
     """Declare a dataset.
 
     With `runId` it describes the version which that run writes, and the version becomes current
     when the run completes. Without, a changed schema makes a new version at once.
     """
-    call.check_texts(physicalName=body.physical_name)
-    call.check_names(sourceName=body.source_name)
+    context.check_texts(physicalName=body.physical_name)
+    context.check_names(sourceName=body.source_name)
     for field in body.fields or ():
-        call.check_texts(**{"fields.name": field.name})
-        _check_tags(call, field.tags)
+        context.check_texts(**{"fields.name": field.name})
+        _check_tags(context, field.tags)
     _check_names_differ(body.fields or ())
-    _check_tags(call, body.tags)
+    _check_tags(context, body.tags)
     run = ids.run_id(body.run_id) if body.run_id else None
-    await call.require_run(run)
-    await call.require_dataset(namespace, dataset)
-    await call.submit(
+    await context.require_run(run)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(
         PutDataset(
             namespace,
             dataset,
@@ -96,7 +90,7 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
             body.schema_location,
         )
     )
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
 class NewDatasetBody(Body, frozen=True):
@@ -105,21 +99,15 @@ class NewDatasetBody(Body, frozen=True):
     description: str | None = None
 
 
-class CreatedDataset(Shape, frozen=True):
-    """A dataset that is new, and whether its namespace is new too."""
-
-    namespace: str
-    name: str
-    is_namespace_new: bool
-
-
 async def create_dataset(
-    call: Call, namespace: str, dataset: str, body: NewDatasetBody
+    context: RequestContext, namespace: str, dataset: str, body: NewDatasetBody
 ) -> CreatedDataset:
     """Create a dataset that is not there, with its namespace; one that is there is a conflict."""
-    await call.require_dataset(namespace, dataset)
+    await context.require_dataset(namespace, dataset)
     clock_interval(dataset)  # refuses a clock that does not exist
-    created = await call.submit(CreateDataset(namespace, dataset, body.description, call.key.name))
+    created = await context.submit(
+        CreateDataset(namespace, dataset, body.description, context.key.name)
+    )
     return CreatedDataset(namespace, dataset, created.is_namespace_new)
 
 
@@ -134,9 +122,9 @@ def _field(given: FieldBody) -> Field:
     return Field(given.name, given.type, given.tags or (), given.description)
 
 
-def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
+def _check_tags(context: RequestContext, tags: Sequence[str] | None) -> None:
     for tag in tags or ():
-        call.check_names(tags=tag)
+        context.check_names(tags=tag)
 
 
 def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
@@ -152,18 +140,18 @@ def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
     return Datasets(page.items, page.total_count)
 
 
-async def delete_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+async def delete_dataset(context: RequestContext, namespace: str, dataset: str) -> Dataset:
     """Hide a dataset, until it is restored or written again."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(DeleteDataset(namespace, dataset, call.key.name))
-    return await call.read(catalog.get_dataset, namespace, dataset, include_deleted=True)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(DeleteDataset(namespace, dataset, context.key.name))
+    return await context.read(catalog.get_dataset, namespace, dataset, include_deleted=True)
 
 
-async def restore_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+async def restore_dataset(context: RequestContext, namespace: str, dataset: str) -> Dataset:
     """Bring back a hidden dataset."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(RestoreDataset(namespace, dataset, call.key.name))
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(RestoreDataset(namespace, dataset, context.key.name))
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
 def list_dataset_versions(
@@ -193,32 +181,36 @@ def _seen_by(key: Key, version: DatasetVersion) -> DatasetVersion:
     return replace(version, created_by_run=None)
 
 
-async def tag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+async def tag_dataset(context: RequestContext, namespace: str, dataset: str, tag: str) -> Dataset:
     """Put a tag on a dataset."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(TagDataset(namespace, dataset, tag))
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(TagDataset(namespace, dataset, tag))
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
-async def untag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+async def untag_dataset(context: RequestContext, namespace: str, dataset: str, tag: str) -> Dataset:
     """Take a tag off a dataset."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(UntagDataset(namespace, dataset, tag))
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(UntagDataset(namespace, dataset, tag))
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
-async def tag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+async def tag_field(
+    context: RequestContext, namespace: str, dataset: str, field: str, tag: str
+) -> Dataset:
     """Put a tag on a field of a dataset."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(TagDataset(namespace, dataset, tag, field))
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(TagDataset(namespace, dataset, tag, field))
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
-async def untag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+async def untag_field(
+    context: RequestContext, namespace: str, dataset: str, field: str, tag: str
+) -> Dataset:
     """Take a tag off a field of a dataset."""
-    await call.require_dataset(namespace, dataset)
-    await call.submit(UntagDataset(namespace, dataset, tag, field))
-    return await call.read(catalog.get_dataset, namespace, dataset)
+    await context.require_dataset(namespace, dataset)
+    await context.submit(UntagDataset(namespace, dataset, tag, field))
+    return await context.read(catalog.get_dataset, namespace, dataset)
 
 
 _ALL = f"{BASE}/namespaces/{{namespace}}/datasets"
@@ -227,16 +219,16 @@ _TAG = f"{_ONE}/tags/{{tag}}"
 _FIELD_TAG = f"{_ONE}/fields/{{field}}/tags/{{tag}}"
 
 ROUTES = (
-    Route("GET", _ALL, list_datasets),
-    Route("GET", _ONE, get_dataset),
-    Route("PUT", _ONE, put_dataset, role=Role.WRITER),
-    Route("POST", _ONE, create_dataset, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_dataset, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_dataset, role=Role.ADMIN),
-    Route("GET", f"{_ONE}/versions", list_dataset_versions),
-    Route("GET", f"{_ONE}/versions/{{version}}", get_dataset_version),
-    Route("POST", _TAG, tag_dataset, role=Role.WRITER),
-    Route("DELETE", _TAG, untag_dataset, role=Role.WRITER),
-    Route("POST", _FIELD_TAG, tag_field, role=Role.WRITER),
-    Route("DELETE", _FIELD_TAG, untag_field, role=Role.WRITER),
+    Route(READ, "GET", _ALL, list_datasets),
+    Route(READ, "GET", _ONE, get_dataset),
+    Route(ASYNC, "PUT", _ONE, put_dataset, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", _ONE, create_dataset, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _ONE, delete_dataset, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/restore", restore_dataset, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ONE}/versions", list_dataset_versions),
+    Route(READ, "GET", f"{_ONE}/versions/{{version}}", get_dataset_version),
+    Route(ASYNC, "POST", _TAG, tag_dataset, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _TAG, untag_dataset, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", _FIELD_TAG, tag_field, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _FIELD_TAG, untag_field, role=KeyRole.WRITER),
 )

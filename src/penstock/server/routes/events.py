@@ -12,23 +12,23 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from penstock.access.keys import Role
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.namespaced import NamespacedEvent
 from penstock.catalog.events.parse import EVENT_TYPES, RUN, Event, items_of_list, read_event
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.events import EventKind
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import Name
 from penstock.clock import say_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import LockingEvent
-from penstock.server.content import PARSE_INLINE_BYTES_MAX
-from penstock.server.parameters import Paging, Time, moment
-from penstock.server.requests import Call
-from penstock.server.responses import NOTHING, Empty
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import BatchResult, BatchSummary, Events, FailedEvent
+from penstock.schema.shape import Empty
+from penstock.schema.texts import Name, Time
+from penstock.server.content import PARSE_INLINE_BYTES_MAX, Paging, moment
+from penstock.server.requests import RequestContext
+from penstock.server.responses import NOTHING
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.subscribers import payloads
 
 _RETRIABLE = (Busy, Unavailable)
@@ -100,46 +100,13 @@ class RunEventsQuery(EventsQuery, frozen=True):
     types: EventTypes = (EventKind.RUN,)
 
 
-class Events(Shape, frozen=True):
-    """A part of the events, and how many there are in all."""
-
-    events: Sequence[Raw]
-    total_count: int
-
-
 # An event is about a job, with a run or without, or about a dataset.
 OneEvent = Annotated[
     AnyEvent, Meta(extra_json_schema={"anyOf": [{"required": ["job"]}, {"required": ["dataset"]}]})
 ]
 
 
-class BatchSummary(Struct, frozen=True):
-    """How many events of a batch were received, and how many were not."""
-
-    received: int
-    successful: int
-    failed: int
-    retriable: int
-    non_retriable: int
-
-
-class FailedEvent(Struct, frozen=True):
-    """An event of a batch that was refused, and whether sending it again may help."""
-
-    index: int
-    reason: str
-    retriable: bool
-
-
-class BatchResult(Struct, frozen=True):
-    """What became of a batch."""
-
-    status: Literal["success", "partial_success", "failure"]
-    summary: BatchSummary
-    failed_events: Sequence[FailedEvent]
-
-
-async def receive_event(call: Call, content: bytes) -> Empty:
+async def receive_event(context: RequestContext, content: bytes) -> Empty:
     """Receive one OpenLineage event: a run, job or dataset event.
 
     An `eventTime` that is further ahead of the server's clock than the setting
@@ -148,28 +115,28 @@ async def receive_event(call: Call, content: bytes) -> Empty:
     It is answered once it is committed. The body may be packed with gzip. Sending an event twice
     does no harm.
     """
-    if call.head.sender is not None and await _is_own(call, call.head.sender):
+    if context.head.sender is not None and await _is_own(context, context.head.sender):
         return NOTHING
-    await _receive(call, await _read(call, content), len(content))
+    await _receive(context, await _read(context, content), len(content))
     return NOTHING
 
 
-async def receive_batch(call: Call, content: bytes) -> BatchResult:
+async def receive_batch(context: RequestContext, content: bytes) -> BatchResult:
     """Receive a list of OpenLineage events; each succeeds or fails alone.
 
     Those that were refused are listed with the reason and whether sending them again may help.
     """
     if len(content) > PARSE_INLINE_BYTES_MAX:
-        batch = await call.door.parse(_read_batch, content)
+        batch = await context.state.parse(_read_batch, content)
     else:
         batch = _read_batch(content) if content else ()
     events = enumerate(batch)
     failed: list[FailedEvent] = []
     received = 0
     # In windows, so that one long batch does not fill the queue for everybody.
-    while window := list(islice(events, call.door.plane.settings.batch_events_max)):
+    while window := list(islice(events, context.plane.settings.batch_events_max)):
         received += len(window)
-        failed += await _receive_window(call, window)
+        failed += await _receive_window(context, window)
     return _result(received, failed)
 
 
@@ -183,10 +150,12 @@ def _read_batch(content: bytes) -> Sequence[bytes]:
         return items_of_list(content)
 
 
-async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> list[FailedEvent]:
+async def _receive_window(
+    context: RequestContext, window: Iterable[tuple[int, bytes]]
+) -> list[FailedEvent]:
     async def attempt(index: int, event: bytes) -> FailedEvent | None:
         try:
-            await _receive(call, await _read(call, event), len(event))
+            await _receive(context, await _read(context, event), len(event))
         except PenstockError as error:
             return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
         return None
@@ -195,31 +164,33 @@ async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> li
     return [failure for failure in outcomes if failure is not None]
 
 
-async def _is_own(call: Call, sender: bytes) -> bool:
+async def _is_own(context: RequestContext, sender: bytes) -> bool:
     """Whether we are told of our own runs: the catalog has them already."""
-    own = await call.read(payloads.is_own_sender, sender.decode("latin-1"))
+    own = await context.read(payloads.is_own_sender, sender.decode("latin-1"))
     if own:
         _log.info("our own run came back, and is passed over: a subscriber leads to this server")
     return own
 
 
-async def _read(call: Call, content: bytes) -> Event:
+async def _read(context: RequestContext, content: bytes) -> Event:
     if len(content) > PARSE_INLINE_BYTES_MAX:
-        return await call.door.parse(read_event, content, call.door.limits)
-    return read_event(content, call.door.limits)
+        return await context.state.parse(read_event, content, context.state.limits)
+    return read_event(content, context.state.limits)
 
 
-async def _receive(call: Call, event: Event, size: int) -> None:
-    key = call.key
-    if (at := call.not_ahead(event.at)) != event.at:
+async def _receive(context: RequestContext, event: Event, size: int) -> None:
+    key = context.key
+    if (at := context.not_ahead(event.at)) != event.at:
         _log.info("event time was ahead of the clock sent=%s", say_time(event.at))
         event = replace(event, at=at)
     if event.dataset is None:
         key.require_namespace(event.job_namespace)
     receiving = partial(_receive_run if event.kind == RUN else _receive_static, key.namespace)
     bound = key.namespace is not None
-    await call.submit(NamespacedEvent(key, event, receiving) if bound else receiving(event), size)
-    call.door.metrics.event_received(event.event_type)
+    await context.submit(
+        NamespacedEvent(key, event, receiving) if bound else receiving(event), size
+    )
+    context.state.metrics.event_received(event.event_type)
 
 
 def _receive_run(within: str | None, event: Event) -> LockingEvent:
@@ -282,9 +253,17 @@ def _events(tx: Transaction, query: EventsQuery, namespace: str | None) -> Event
 _ONE = f"{BASE}/lineage"
 
 ROUTES = (
-    Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=OneEvent),
-    Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[OneEvent]),
-    Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/events/lineage", list_run_events, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),
+    Route(ASYNC, "POST", _ONE, receive_event, Reach.OWN, KeyRole.WRITER, 201, accepts=OneEvent),
+    Route(
+        ASYNC,
+        "POST",
+        f"{_ONE}/batch",
+        receive_batch,
+        Reach.OWN,
+        KeyRole.WRITER,
+        accepts=list[OneEvent],
+    ),
+    Route(READ, "GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/events/lineage", list_run_events, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),
 )

@@ -1,43 +1,49 @@
-"""Ingest: batches submitted, batches and jobs looked at, the reports of batches."""
+"""Collections, batches and ingest jobs."""
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
-from penstock.errors import Invalid, Malformed, NotFound
+from penstock.access.keys import Key
+from penstock.errors import Forbidden, Invalid, Malformed, NotFound
 from penstock.ingest.archive.arks import PATTERN
+from penstock.ingest.collections import PutCollection
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.intake.digests import DIGEST_CHARS
-from penstock.ingest.models import (
-    TEXT_CHARS_MAX,
-    URL_CHARS_MAX,
-    Batch,
-    ErcPart,
-    IngestJob,
-    PayloadType,
-    Place,
-    SubmissionMode,
-)
+from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX, Batch, HoldKind, IngestJob, Place
 from penstock.ingest.notifications.reports import report_letter
 from penstock.ingest.progress import progress_of
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages.reporting import report_of
-from penstock.server.content import OwnBody
-from penstock.server.ingest_shapes import (
+from penstock.objects.keys import local_folder
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import (
+    MASK,
+    Batches,
+    BatchJobs,
+    Collection,
+    Collections,
+    DigestAlgorithm,
+    ErcPart,
+    FailedJobs,
+    IngestJobs,
+    PayloadType,
     ShownBatch,
+    ShownCollection,
     ShownIngestJob,
     ShownReport,
-    shown_batch,
-    shown_job,
-    shown_report,
+    SubmissionMode,
 )
-from penstock.server.parameters import Limit, Query
+from penstock.schema.shape import Empty
+from penstock.server.content import Limit, OwnBody, Query
+from penstock.server.ingest_shapes import shown_batch, shown_collection, shown_job, shown_report
 from penstock.server.requests import IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.responses import NOTHING
+from penstock.server.routes.lots import WhyBody
+from penstock.server.routing import BASE, INGEST, Reach, Route
 from penstock.states import BatchState, IngestState
 
 SIZE_MAX = 2**63 - 1
@@ -54,9 +60,7 @@ Ark = Annotated[str, Meta(min_length=1, max_length=1_000, extra_json_schema={"pa
 class DigestBody(OwnBody, frozen=True):
     """The digest that a payload must have."""
 
-    algorithm: Literal[
-        "adler-32", "crc-32", "md5", "sha-1", "sha-256", "sha-384", "sha-512", "sha-512/256"
-    ]
+    algorithm: DigestAlgorithm
     value: Annotated[str, Meta(max_length=128)]
 
 
@@ -125,45 +129,17 @@ class FailedJobsQuery(Query, frozen=True):
     limit: Limit = 100
 
 
-class Batches(Shape, frozen=True):
-    """A part of the batches, newest first."""
-
-    batches: Sequence[ShownBatch]
-
-
-class BatchJobs(Shape, frozen=True):
-    """A part of the jobs of a batch, by id."""
-
-    jobs: Sequence[ShownIngestJob]
-
-
-class IngestJobs(Shape, frozen=True):
-    """A part of the jobs in a state, in the order of their turns.
-
-    `next` is the `after` of the next part; without it there is none.
-    """
-
-    jobs: Sequence[ShownIngestJob]
-    next: str | None
-
-
-class FailedJobs(Shape, frozen=True):
-    """The jobs that failed last, newest first."""
-
-    jobs: Sequence[ShownIngestJob]
-
-
-def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
+def submit_batch(request: IngestRequest, body: SubmissionBody) -> ShownBatch:
     """Submit a payload: one write, and its batch is in the queue.
 
     Answers 200 instead of 201 with the batch that was submitted under the same key before.
     """
-    visit.require(body.collection)
+    request.require(body.collection)
     _check_digest(body.digest)
     deposit = Deposit(
         collection=body.collection,
         url=body.url,
-        submitter=body.submitter or visit.key.name,
+        submitter=body.submitter or request.key.name,
         type=body.type,
         mode=body.mode,
         name=body.name,
@@ -179,10 +155,10 @@ def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
         clear=body.clear,
         key=body.key,
     )
-    submitted = visit.desk.submit(deposit)
+    submitted = request.desk.submit(deposit)
     if not submitted.is_new:
-        visit.status = 200
-    return batch_with_tally(visit, submitted.batch)
+        request.status = 200
+    return batch_with_tally(request, submitted.batch)
 
 
 def _check_digest(digest: DigestBody | None) -> None:
@@ -193,48 +169,48 @@ def _check_digest(digest: DigestBody | None) -> None:
         raise Invalid(f"the value of a {digest.algorithm} digest is {length} hexadecimal digits")
 
 
-def list_batches(visit: IngestRequest, query: BatchesQuery) -> Batches:
+def list_batches(request: IngestRequest, query: BatchesQuery) -> Batches:
     """List batches, newest first."""
-    batches = _batches(visit, query) if query.limit else []
-    tallies = visit.store.tallies([batch.id for batch in batches]) if batches else {}
+    batches = _batches(request, query) if query.limit else []
+    tallies = request.store.tallies([batch.id for batch in batches]) if batches else {}
     return Batches([shown_batch(batch, tallies.get(batch.id)) for batch in batches])
 
 
-def _batches(visit: IngestRequest, query: BatchesQuery) -> list[Batch]:
-    names = visit.narrowed(query.collection)
+def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
+    names = request.narrowed(query.collection)
     page = query.limit, query.before
     if names is None:
-        return visit.store.batches(BatchFilter(query.status), *page)
+        return request.store.batches(BatchFilter(query.status), *page)
     found = [
         batch
         for name in names
-        for batch in visit.store.batches(BatchFilter(query.status, name), *page)
+        for batch in request.store.batches(BatchFilter(query.status, name), *page)
     ]
     return sorted(found, key=lambda batch: batch.id, reverse=True)[: query.limit]
 
 
-def get_batch(visit: IngestRequest, batch: str) -> ShownBatch:
+def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
     """Show a batch."""
-    return batch_with_tally(visit, visit.batch(batch))
+    return batch_with_tally(request, request.batch(batch))
 
 
-def batch_with_tally(visit: IngestRequest, batch: Batch) -> ShownBatch:
+def batch_with_tally(request: IngestRequest, batch: Batch) -> ShownBatch:
     """A batch, and how its jobs stand."""
-    return shown_batch(batch, visit.store.tally(batch.id))
+    return shown_batch(batch, request.store.tally(batch.id))
 
 
-def list_batch_jobs(visit: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
+def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
     """List the jobs of a batch, by id."""
-    visit.batch(batch)
+    request.batch(batch)
     if not query.limit:
         return BatchJobs([])
-    jobs = visit.store.jobs(batch, query.limit, query.after, status=query.status)
-    return BatchJobs(_shown_jobs(visit, jobs))
+    jobs = request.store.jobs(batch, query.limit, query.after, status=query.status)
+    return BatchJobs(_shown_jobs(request, jobs))
 
 
-def get_batch_report(visit: IngestRequest, batch: str) -> ShownReport:
+def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
     """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
-    found = visit.batch(batch)
+    found = request.batch(batch)
     report = report_of(found)
     if report is None:
         reason = f": {found.message}" if found.message else ""
@@ -245,15 +221,15 @@ def get_batch_report(visit: IngestRequest, batch: str) -> ShownReport:
     return shown_report(report, report.text or report_letter(found, report, (), ()).text)
 
 
-def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
+def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
     """List jobs of all batches in a state, in the order of their turns."""
     after = None if query.after is None else _place(query.after)
-    names = visit.narrowed(query.collection)
+    names = request.narrowed(query.collection)
     found: list[IngestJob] = []
     looked_at = 0
     size = query.limit if names is None else _PAGE
     while len(found) < query.limit and looked_at < _LOOKED_AT_MAX:
-        jobs = visit.store.waiting(query.status, size, after)
+        jobs = request.store.waiting(query.status, size, after)
         for job in jobs:
             after = job.place
             if names is None or job.configuration.profile_name in names:
@@ -266,19 +242,19 @@ def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs
                 break
         looked_at += len(jobs)
     last = after if query.limit else None
-    return IngestJobs(_shown_jobs(visit, found), None if last is None else _text(last))
+    return IngestJobs(_shown_jobs(request, found), None if last is None else _text(last))
 
 
-def list_failed_jobs(visit: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
+def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
     """List failed jobs of all batches, the last that failed first.
 
     A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
     """
-    names = visit.narrowed(None)
+    names = request.narrowed(None)
     if names is None:
-        found = visit.store.failed(query.limit) if query.limit else []
+        found = request.store.failed(query.limit) if query.limit else []
     else:
-        jobs = visit.store.failed(_LOOKED_AT_MAX)
+        jobs = request.store.failed(_LOOKED_AT_MAX)
         found = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
     return FailedJobs([shown_job(job) for job in found])
 
@@ -294,18 +270,18 @@ def _text(place: Place) -> str:
     return f"{place.priority:02}-{place.id}"
 
 
-def get_ingest_job(visit: IngestRequest, ingest_job: str) -> ShownIngestJob:
+def get_ingest_job(request: IngestRequest, ingest_job: str) -> ShownIngestJob:
     """Show an ingest job."""
-    [shown] = _shown_jobs(visit, [visit.job(ingest_job)])
+    [shown] = _shown_jobs(request, [request.job(ingest_job)])
     return shown
 
 
-def _shown_jobs(visit: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
+def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
     """Jobs, and how far those are whose files are coming just now."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:
         return [shown_job(job) for job in jobs]
-    with visit.plane.catalog.read() as tx:
+    with request.plane.catalog.read() as tx:
         progress = progress_of(tx, coming)
     return [shown_job(job, progress.get(job.id)) for job in jobs]
 
@@ -314,13 +290,118 @@ _BATCHES = f"{BASE}/ingest/batches"
 _BATCH = f"{_BATCHES}/{{batch}}"
 _JOBS = f"{BASE}/ingest/jobs"
 
+
+_TEXT_LENGTH_MAX = 10_000
+
+
+def list_collections(request: IngestRequest) -> Collections:
+    """List collections by name."""
+    holds = request.held_collections()
+    return Collections([shown_collection(c, holds.get(c.name)) for c in request.collections()])
+
+
+def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
+    """Show a collection."""
+    return _shown(request, request.collection(collection))
+
+
+def put_collection(request: IngestRequest, collection: str, body: Collection) -> ShownCollection:
+    """Make a collection, or give it another profile; what is left out has its default.
+
+    A secret that is sent back covered stays as it is. Places that are not public and a storage of
+    its own are set with a key that is for every namespace.
+    """
+    if body.name not in ("", collection):
+        raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
+    wanted = msgspec.structs.replace(body, name=collection)
+    request.key.require_namespace(wanted.namespace)
+    try:
+        before = request.collection(collection)
+    except NotFound:
+        before = None
+    _check_texts(request, wanted)
+    request.require_dataset(wanted.namespace, wanted.dataset)
+    _check_reach(request.key, before, wanted)
+    if before is None and wanted.callback_secret == MASK:
+        raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
+    if wanted.callback_secret not in (None, MASK):
+        sealed = request.context.secrets.seal(wanted.callback_secret)
+        wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
+    request.write(PutCollection(request.key.name, wanted))
+    return _shown(request, request.collection(collection))
+
+
+def delete_collection(request: IngestRequest, collection: str) -> Empty:
+    """Forget a collection that has no open batch; what it stored stays."""
+    request.collection(collection)
+    request.desk.delete_collection(request.act(""), collection)
+    return NOTHING
+
+
+def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+    """Stop a collection: batches and jobs of it that have not begun are held."""
+    found = request.collection(collection)
+    request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
+
+
+def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
+    """Let a collection go on; what it held stays held until that is released."""
+    found = request.collection(collection)
+    request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(request, found)
+
+
+def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:
+    return shown_collection(collection, request.held_collections().get(collection.name))
+
+
+def _check_texts(request: IngestRequest, wanted: Collection) -> None:
+    request.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
+    request.check_texts(owner=wanted.owner or None, storage=wanted.storage)
+    if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:
+        raise Invalid(
+            f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "
+            "write less, and give a prefix instead of many places"
+        )
+    folder = local_folder(wanted.storage) if wanted.storage is not None else None
+    if folder is not None and not folder.is_absolute():
+        raise Invalid(
+            f"collection {wanted.name} cannot be stored at {wanted.storage!r}, which is another "
+            "folder for each process; name a whole path"
+        )
+
+
+def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
+    """Whoever is for one namespace must not open files and networks of the server to it."""
+    if key.namespace is None:
+        return
+    places = before.places if before else ()
+    storage = before.storage if before else None
+    if not set(wanted.places) <= set(places) or wanted.storage != storage:
+        raise Forbidden(
+            f"key {key.name!r} is only for namespace {key.namespace!r}: the places and the storage "
+            "of a collection are set with a key for every namespace"
+        )
+
+
+_COLLECTIONS = f"{BASE}/ingest/collections"
+_COLLECTION = f"{_COLLECTIONS}/{{collection}}"
+
+
 ROUTES = (
-    Route("POST", _BATCHES, submit_batch, Reach.OWN, Role.WRITER, status=201, also=200),
-    Route("GET", _BATCHES, list_batches, Reach.OWN),
-    Route("GET", _BATCH, get_batch, Reach.OWN),
-    Route("GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),
-    Route("GET", f"{_BATCH}/report", get_batch_report, Reach.OWN),
-    Route("GET", _JOBS, list_ingest_jobs, Reach.OWN),
-    Route("GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
-    Route("GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
+    Route(INGEST, "POST", _BATCHES, submit_batch, Reach.OWN, KeyRole.WRITER, status=201, also=200),
+    Route(INGEST, "GET", _BATCHES, list_batches, Reach.OWN),
+    Route(INGEST, "GET", _BATCH, get_batch, Reach.OWN),
+    Route(INGEST, "GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{_BATCH}/report", get_batch_report, Reach.OWN),
+    Route(INGEST, "GET", _JOBS, list_ingest_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
+    Route(INGEST, "GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
+    Route(INGEST, "GET", _COLLECTIONS, list_collections, Reach.OWN),
+    Route(INGEST, "GET", _COLLECTION, get_collection, Reach.OWN),
+    Route(INGEST, "PUT", _COLLECTION, put_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "DELETE", _COLLECTION, delete_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, KeyRole.ADMIN),
+    Route(INGEST, "POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, KeyRole.ADMIN),
 )

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
 from penstock.catalog.events.child_jobs import find_child
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Job, JobVersion, Shape
-from penstock.catalog.text_schemas import Name
 from penstock.db import Transaction
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import Job, Jobs, JobVersion, JobVersions
+from penstock.schema.texts import Name
+from penstock.server.content import Body, Paging
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import RunState
 
 
@@ -48,48 +48,36 @@ class JobsQuery(Paging, frozen=True):
     last_run_states: tuple[RunState, ...] = ()
 
 
-class Jobs(Shape, frozen=True):
-    """A part of the jobs, and how many there are in all."""
-
-    jobs: Sequence[Job]
-    total_count: int
-
-
-class JobVersions(Shape, frozen=True):
-    """A part of a job's versions, and how many there are in all."""
-
-    versions: Sequence[JobVersion]
-    total_count: int
-
-
-async def put_job(call: Call, namespace: str, job: str, body: JobBody) -> Job:
+async def put_job(context: RequestContext, namespace: str, job: str, body: JobBody) -> Job:
     """Declare a job with what it reads and writes."""
     for tag in body.tags or ():
-        call.check_names(tags=tag)
-    child = await call.read(find_child, namespace, job) if "." in job else None
+        context.check_names(tags=tag)
+    child = await context.read(find_child, namespace, job) if "." in job else None
     job = child.name if child is not None else job
     run = ids.run_id(body.run_id) if body.run_id else None
-    await call.require_run(run)
-    await call.submit(
+    await context.require_run(run)
+    await context.submit(
         PutJob(
             namespace,
             job,
             body.type,
-            _names(call, body.inputs),
-            _names(call, body.outputs),
+            _names(context, body.inputs),
+            _names(context, body.outputs),
             body.location,
             body.description,
             run,
             body.tags or (),
-            call.key.namespace,
+            context.key.namespace,
         )
     )
-    return await call.read(catalog.get_job, namespace, job)
+    return await context.read(catalog.get_job, namespace, job)
 
 
-def _names(call: Call, given: Sequence[DatasetNameBody] | None) -> tuple[DatasetName, ...]:
+def _names(
+    context: RequestContext, given: Sequence[DatasetNameBody] | None
+) -> tuple[DatasetName, ...]:
     for dataset in given or ():
-        call.check_names(namespace=dataset.namespace, name=dataset.name)
+        context.check_names(namespace=dataset.namespace, name=dataset.name)
     return tuple(DatasetName(dataset.namespace, dataset.name) for dataset in given or ())
 
 
@@ -112,16 +100,16 @@ def list_all_jobs(tx: Transaction, key: Key, query: JobsQuery) -> Jobs:
     return Jobs(page.items, page.total_count)
 
 
-async def delete_job(call: Call, namespace: str, job: str) -> Job:
+async def delete_job(context: RequestContext, namespace: str, job: str) -> Job:
     """Hide a job, until it is restored or runs again."""
-    await call.submit(DeleteJob(namespace, job, call.key.name))
-    return await call.read(catalog.get_job, namespace, job, include_deleted=True)
+    await context.submit(DeleteJob(namespace, job, context.key.name))
+    return await context.read(catalog.get_job, namespace, job, include_deleted=True)
 
 
-async def restore_job(call: Call, namespace: str, job: str) -> Job:
+async def restore_job(context: RequestContext, namespace: str, job: str) -> Job:
     """Bring back a hidden job."""
-    await call.submit(RestoreJob(namespace, job, call.key.name))
-    return await call.read(catalog.get_job, namespace, job)
+    await context.submit(RestoreJob(namespace, job, context.key.name))
+    return await context.read(catalog.get_job, namespace, job)
 
 
 def list_job_versions(tx: Transaction, namespace: str, job: str, query: Paging) -> JobVersions:
@@ -135,16 +123,16 @@ def get_job_version(tx: Transaction, namespace: str, job: str, version: str) -> 
     return catalog.get_job_version(tx, namespace, job, version)
 
 
-async def tag_job(call: Call, namespace: str, job: str, tag: str) -> Job:
+async def tag_job(context: RequestContext, namespace: str, job: str, tag: str) -> Job:
     """Put a tag on a job."""
-    await call.submit(TagJob(namespace, job, tag))
-    return await call.read(catalog.get_job, namespace, job)
+    await context.submit(TagJob(namespace, job, tag))
+    return await context.read(catalog.get_job, namespace, job)
 
 
-async def untag_job(call: Call, namespace: str, job: str, tag: str) -> Job:
+async def untag_job(context: RequestContext, namespace: str, job: str, tag: str) -> Job:
     """Take a tag off a job."""
-    await call.submit(UntagJob(namespace, job, tag))
-    return await call.read(catalog.get_job, namespace, job)
+    await context.submit(UntagJob(namespace, job, tag))
+    return await context.read(catalog.get_job, namespace, job)
 
 
 _ALL = f"{BASE}/namespaces/{{namespace}}/jobs"
@@ -152,14 +140,14 @@ _ONE = f"{_ALL}/{{job}}"
 _TAG = f"{_ONE}/tags/{{tag}}"
 
 ROUTES = (
-    Route("GET", f"{BASE}/jobs", list_all_jobs, Reach.OWN),
-    Route("GET", _ALL, list_jobs),
-    Route("GET", _ONE, get_job),
-    Route("PUT", _ONE, put_job, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_job, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_job, role=Role.ADMIN),
-    Route("GET", f"{_ONE}/versions", list_job_versions),
-    Route("GET", f"{_ONE}/versions/{{version}}", get_job_version),
-    Route("POST", _TAG, tag_job, role=Role.WRITER),
-    Route("DELETE", _TAG, untag_job, role=Role.WRITER),
+    Route(READ, "GET", f"{BASE}/jobs", list_all_jobs, Reach.OWN),
+    Route(READ, "GET", _ALL, list_jobs),
+    Route(READ, "GET", _ONE, get_job),
+    Route(ASYNC, "PUT", _ONE, put_job, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _ONE, delete_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/restore", restore_job, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ONE}/versions", list_job_versions),
+    Route(READ, "GET", f"{_ONE}/versions/{{version}}", get_job_version),
+    Route(ASYNC, "POST", _TAG, tag_job, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _TAG, untag_job, role=KeyRole.WRITER),
 )

@@ -6,11 +6,12 @@ from msgspec import Meta
 
 from penstock.catalog.lineage import columns, graph, runs
 from penstock.catalog.lineage.edges import History
-from penstock.catalog.lineage.graph import ColumnGraph, Direction, LineageGraph
-from penstock.catalog.lineage.runs import UpstreamRuns
+from penstock.catalog.lineage.graph import Direction
 from penstock.db import Transaction
-from penstock.server.parameters import DEPTH_MAX, Depth, Query, Time, moment
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.lineage import ColumnGraph, LineageGraph, UpstreamRuns
+from penstock.schema.texts import Time
+from penstock.server.content import DEPTH_MAX, Depth, Query, moment
+from penstock.server.routing import BASE, READ, Reach, Route
 
 NODE_PATTERN = r"^((dataset|job):.+:.+|datasetField:.+:.+:.+|run:.+)$"
 NodeId = Annotated[
@@ -100,7 +101,7 @@ def get_upstream_runs(tx: Transaction, query: RunLineageQuery) -> UpstreamRuns:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/lineage", get_lineage, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/column-lineage", get_column_lineage, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/runlineage/upstream", get_upstream_runs, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/lineage", get_lineage, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/column-lineage", get_column_lineage, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/runlineage/upstream", get_upstream_runs, Reach.EVERYTHING),
 )

@@ -1,27 +1,38 @@
-"""Lots of datasets: registered, shown, held."""
+"""Lots: listed, registered, held and released; their log, checks and holds."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, structs
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
+from penstock.arcs.outputs.state_keys import follow_maker
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import LotName
 from penstock.clock import format_time
 from penstock.db import Transaction
+from penstock.locks.acceptance import accept
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
 from penstock.locks.explain.facts import HoldEntry
-from penstock.locks.queries import claims, holds, visibility
+from penstock.locks.queries import claims, holds, lots, visibility
 from penstock.locks.queries import lots as reading_lots
-from penstock.locks.queries.holds import LotHold
-from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, ReleasedDataset, Transition
-from penstock.server import activity_log
-from penstock.server.content import Body, OwnBody
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
-from penstock.server.routing import BASE, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.locks import HeldDataset, ReleasedDataset, WorkPage
+from penstock.schema.lots import (
+    DatasetChecks,
+    Held,
+    HeldLots,
+    Log,
+    Lot,
+    LotChecks,
+    LotHold,
+    LotOnHold,
+    Lots,
+    Registered,
+)
+from penstock.schema.texts import LotName
+from penstock.server import requests as activity_log
+from penstock.server.content import Body, OwnBody, Paging
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 LOTS_AT_ONCE_MAX = 10_000
 PRIORITY_MAX = 1 << 31
@@ -50,37 +61,20 @@ class LotsQuery(Paging, frozen=True):
     named: bool = False
 
 
-class Registered(Shape, frozen=True):
-    """How many lots were new."""
-
-    registered: int
-
-
-class Lots(Shape, frozen=True):
-    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
-
-    lots: Sequence[Lot]
-    total_count: int
-
-
-class Log(Shape, frozen=True):
-    """A part of the log of lots, newest first."""
-
-    entries: Sequence[Transition]
-
-
-async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody) -> Registered:
+async def register_lots(
+    context: RequestContext, namespace: str, dataset: str, body: LotsBody
+) -> Registered:
     """Make lots of a dataset READY that no job here made.
 
     A lot that is READY already stays as it is; with `renew` it has a new version.
     """
-    await call.require_dataset(namespace, dataset)
-    who = call.key.name
+    await context.require_dataset(namespace, dataset)
+    who = context.key.name
     command = RegisterLots(namespace, dataset, body.lots, who, body.priority, body.renew)
-    count = await call.submit(command)
+    count = await context.submit(command)
     lots = body.lots[0] if len(body.lots) == 1 else ""
     activity_log.changed(
-        call, f"{count} lots are registered", dataset=f"{namespace}/{dataset}", lot=lots
+        context, f"{count} lots are registered", dataset=f"{namespace}/{dataset}", lot=lots
     )
     return Registered(count)
 
@@ -127,75 +121,154 @@ def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
         key.require_own(found.namespace)
 
 
-async def hold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
+async def hold_dataset(
+    context: RequestContext, namespace: str, dataset: str, body: WhyBody
+) -> HeldDataset:
     """Stop every job that reads or writes lots of a dataset, until it is let go."""
-    await _hold_dataset(call, namespace, dataset, body, hold=True)
-    return await call.read(claims.get_held_dataset, namespace, dataset)
+    await _hold_dataset(context, namespace, dataset, body, hold=True)
+    return await context.read(claims.get_held_dataset, namespace, dataset)
 
 
 async def unhold_dataset(
-    call: Call, namespace: str, dataset: str, body: WhyBody
+    context: RequestContext, namespace: str, dataset: str, body: WhyBody
 ) -> ReleasedDataset:
     """Release the hold of a dataset; the answer names the holds that still stop its jobs.
 
     A dataset that is not held is a conflict that names what stops its jobs instead.
     """
-    await _hold_dataset(call, namespace, dataset, body, hold=False)
-    only = call.key.namespace
-    return await call.read(claims.get_released_dataset, namespace, dataset, only)
+    await _hold_dataset(context, namespace, dataset, body, hold=False)
+    only = context.key.namespace
+    return await context.read(claims.get_released_dataset, namespace, dataset, only)
 
 
 async def _hold_dataset(
-    call: Call, namespace: str, dataset: str, body: WhyBody, *, hold: bool
+    context: RequestContext, namespace: str, dataset: str, body: WhyBody, *, hold: bool
 ) -> None:
-    await call.require_dataset(namespace, dataset)
-    who, only = call.key.name, call.key.namespace
-    await call.submit(HoldDataset(who, body.why, namespace, dataset, hold, only))
+    await context.require_dataset(namespace, dataset)
+    who, only = context.key.name, context.key.namespace
+    await context.submit(HoldDataset(who, body.why, namespace, dataset, hold, only))
     what = f"a dataset is {'held' if hold else 'let go'} ({body.why})"
-    activity_log.changed(call, what, dataset=f"{namespace}/{dataset}")
+    activity_log.changed(context, what, dataset=f"{namespace}/{dataset}")
 
 
-async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotOnHold:
+async def hold_lot(
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
+) -> LotOnHold:
     """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
-    before = await _hold_lot(call, namespace, dataset, lot, body, hold=True)
-    shown = await call.read(reading_lots.show_lot, namespace, dataset, lot)
-    found = visibility.redact_lot(shown, call.key.namespace)
+    before = await _hold_lot(context, namespace, dataset, lot, body, hold=True)
+    shown = await context.read(reading_lots.show_lot, namespace, dataset, lot)
+    found = visibility.redact_lot(shown, context.key.namespace)
     held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
     return LotOnHold(*structs.astuple(found), held_before=held)
 
 
-async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+async def unhold_lot(
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
+) -> Lot:
     """Put a lot of a dataset back as it was before it was held.
 
     A lot that is not held is a conflict that names what stops it instead.
     """
-    await _hold_lot(call, namespace, dataset, lot, body, hold=False)
-    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
-    return visibility.redact_lot(found, call.key.namespace)
+    await _hold_lot(context, namespace, dataset, lot, body, hold=False)
+    found = await context.read(reading_lots.show_lot, namespace, dataset, lot)
+    return visibility.redact_lot(found, context.key.namespace)
 
 
 async def _hold_lot(
-    call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
 ) -> HoldEntry | None:
-    await call.require_dataset(namespace, dataset)
-    who, only = call.key.name, call.key.namespace
-    before = await call.submit(HoldLot(who, body.why, namespace, dataset, lot, hold, only))
+    await context.require_dataset(namespace, dataset)
+    who, only = context.key.name, context.key.namespace
+    before = await context.submit(HoldLot(who, body.why, namespace, dataset, lot, hold, only))
     what = f"a lot is {'held' if hold else 'let go'} ({body.why})"
-    activity_log.changed(call, what, dataset=f"{namespace}/{dataset}", lot=lot)
+    activity_log.changed(context, what, dataset=f"{namespace}/{dataset}", lot=lot)
     return before
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 _LOT = f"{_DATASET}/lots/{{lot}}"
 
+
+class StaleQuery(Paging, frozen=True):
+    """Of which job, or of the jobs of which namespace."""
+
+    namespace: str | None = None
+    job: str | None = None
+
+
+class ChecksQuery(Paging, frozen=True):
+    """Which part, and whether only what failed."""
+
+    failed: bool = False
+
+
+def list_checks(tx: Transaction, namespace: str, dataset: str, query: ChecksQuery) -> DatasetChecks:
+    """List what checks said about the lots of a dataset, the newest first."""
+    page = query.limit, query.offset
+    return lots.list_dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
+
+
+def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
+    """Show what checks said about a lot, the newest first."""
+    return lots.list_lot_checks(tx, namespace, dataset, lot)
+
+
+async def accept_lot(
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
+) -> Lot:
+    """Let a lot be read although checks of it failed."""
+    await context.require_dataset(namespace, dataset)
+    plane, who = context.plane, context.key.name
+
+    def work() -> None:
+        accept(plane.catalog, plane.objects, namespace, dataset, lot, who=who, why=body.why)
+        follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
+
+    await context.state.in_thread(work)
+    found = await context.read(lots.show_lot, namespace, dataset, lot)
+    return visibility.redact_lot(found, context.key.namespace)
+
+
+async def list_stale(context: RequestContext, query: StaleQuery) -> WorkPage:
+    """List lots that were made with inputs of which there are newer versions."""
+    only = context.key.namespace or query.namespace
+    return await context.read(lots.list_stale, only, query.job, query.limit, query.offset)
+
+
+class HeldQuery(Paging, frozen=True):
+    """Of which namespace, and whether only those whose checks failed."""
+
+    namespace: str | None = None
+    for_checks: bool = False
+
+
+def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
+    """List the lots that are held, the last held first: by whom, why, and what made them."""
+    page = holds.list_held_lots(
+        tx,
+        key.namespace or query.namespace,
+        for_checks=query.for_checks,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return HeldLots(
+        [visibility.redact_held_lot(found, key.namespace) for found in page.items], page.total_count
+    )
+
+
 ROUTES = (
-    Route("GET", f"{_DATASET}/lots", list_lots),
-    Route("POST", f"{_DATASET}/lots", register_lots, role=Role.WRITER),
-    Route("GET", _LOT, get_lot),
-    Route("GET", f"{_LOT}/log", list_lot_log),
-    Route("GET", f"{_LOT}/hold", get_lot_hold),
-    Route("POST", f"{_LOT}/hold", hold_lot, role=Role.ADMIN),
-    Route("POST", f"{_LOT}/unhold", unhold_lot, role=Role.ADMIN),
-    Route("POST", f"{_DATASET}/hold", hold_dataset, role=Role.ADMIN),
-    Route("POST", f"{_DATASET}/unhold", unhold_dataset, role=Role.ADMIN),
+    Route(READ, "GET", f"{_DATASET}/lots", list_lots),
+    Route(ASYNC, "POST", f"{_DATASET}/lots", register_lots, role=KeyRole.WRITER),
+    Route(READ, "GET", _LOT, get_lot),
+    Route(READ, "GET", f"{_LOT}/log", list_lot_log),
+    Route(READ, "GET", f"{_LOT}/hold", get_lot_hold),
+    Route(ASYNC, "POST", f"{_LOT}/hold", hold_lot, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_lot, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_DATASET}/hold", hold_dataset, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_DATASET}/unhold", unhold_dataset, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_DATASET}/checks", list_checks),
+    Route(READ, "GET", f"{_LOT}/checks", get_checks),
+    Route(ASYNC, "POST", f"{_LOT}/accept", accept_lot, role=KeyRole.ADMIN),
+    Route(ASYNC, "GET", f"{BASE}/stale", list_stale, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/held-lots", list_held_lots, Reach.OWN),
 )

@@ -1,32 +1,35 @@
 """What lots consist of, and which lots of a dataset are not there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, field
 
 from penstock import ids
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.arcs.outputs.removal import remove_lot
 from penstock.arcs.queries import manifest_rows, read_manifest
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
 from penstock.locks.gaps import gaps as lot_gaps
 from penstock.locks.queries.claims import find_dataset
 from penstock.locks.queries.lots import get_lot
-from penstock.lots.ids import Interval
-from penstock.lots.manifests import Item, Manifest, PartLine, UriType
+from penstock.lots.manifests import Item, Manifest, PartLine
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
-from penstock.server import activity_log
-from penstock.server.parameters import Paging, Query
-from penstock.server.requests import Call
+from penstock.schema.admin import KeyRole
+from penstock.schema.gaps import Gaps
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import LotManifest, ManifestItem, ManifestPart, RemovedLot
+from penstock.schema.shape import Shape
+from penstock.server import requests as activity_log
+from penstock.server.content import Paging, Query
+from penstock.server.requests import RequestContext
 from penstock.server.routes.lots import WhyBody
-from penstock.server.routing import BASE, Route
+from penstock.server.routing import ASYNC, BASE, READ, Route
 from penstock.states import ManifestState
 
 Bound = Annotated[str, Meta(description="a time, or a lot that is meant with its whole interval")]
@@ -47,52 +50,6 @@ class GapsQuery(Query, frozen=True):
     causes: bool = True
 
 
-class ManifestPart(Shape, frozen=True):
-    """A part of a lot, and what its own manifest says."""
-
-    part: str
-    key: str
-    state: ManifestState
-    uris: int
-    bytes: int
-
-
-class ManifestItem(Shape, frozen=True):
-    """One thing that a lot consists of; `part` is the part that lists it."""
-
-    uri: str
-    size: int | None
-    digest: str | None
-    created: str | None
-    format: str | None
-    ark: str | None
-    part: str | None
-
-
-class LotManifest(Shape, frozen=True):
-    """The bill of materials of one version of a lot; `uris` are a part of all, parts' included."""
-
-    namespace: str
-    dataset: str
-    lot: str
-    version: str
-    is_current: bool
-    state: ManifestState
-    uri_type: UriType
-    label: str
-    key: str
-    url: str
-    digest: str
-    attempt: str
-    comment: str
-    created: str
-    published_at: str
-    total_count: int
-    bytes: int
-    parts: Sequence[ManifestPart]
-    uris: Sequence[ManifestItem]
-
-
 class _Known(Shape, frozen=True):
     """What the database has of a manifest."""
 
@@ -101,15 +58,15 @@ class _Known(Shape, frozen=True):
 
 
 async def get_manifest(
-    call: Call, namespace: str, dataset: str, lot: str, query: ManifestQuery
+    context: RequestContext, namespace: str, dataset: str, lot: str, query: ManifestQuery
 ) -> LotManifest:
     """Show what a lot consists of: the version that is current, or another; its items in pages."""
-    await call.require_dataset(namespace, dataset)
-    known = await call.read(_find, namespace, dataset, lot, query.version)
+    await context.require_dataset(namespace, dataset)
+    known = await context.read(_find, namespace, dataset, lot, query.version)
 
     def work() -> LotManifest:
         try:
-            return _show(call.door.plane.objects, namespace, dataset, known, query)
+            return _show(context.plane.objects, namespace, dataset, known, query)
         except NotFound as error:
             raise Conflict(
                 f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
@@ -117,7 +74,7 @@ async def get_manifest(
                 "bring it back from a backup, or have the lot made anew"
             ) from None
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
 class RemoveBody(WhyBody, frozen=True):
@@ -126,17 +83,8 @@ class RemoveBody(WhyBody, frozen=True):
     force: bool = False
 
 
-class RemovedLot(Shape, frozen=True):
-    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
-
-    namespace: str
-    dataset: str
-    lot: str
-    manifest: LotManifest | None
-
-
 async def remove(
-    call: Call, namespace: str, dataset: str, lot: str, body: RemoveBody
+    context: RequestContext, namespace: str, dataset: str, lot: str, body: RemoveBody
 ) -> RemovedLot:
     """Remove a lot; nobody can read it until it is made anew.
 
@@ -144,19 +92,19 @@ async def remove(
     before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
     forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
     """
-    await call.require_dataset(namespace, dataset)
-    plane, who = call.door.plane, call.key.name
+    await context.require_dataset(namespace, dataset)
+    plane, who = context.plane, context.key.name
 
     def work() -> None:
         target = (namespace, dataset, lot)
         remove_lot(plane.catalog, plane.objects, who, body.why, *target, force=body.force)
 
-    await call.door.in_thread(work)
+    await context.state.in_thread(work)
     activity_log.changed(
-        call, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
+        context, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
     )
     try:
-        manifest = await get_manifest(call, namespace, dataset, lot, ManifestQuery())
+        manifest = await get_manifest(context, namespace, dataset, lot, ManifestQuery())
     except NotFound:
         manifest = None
     return RemovedLot(namespace, dataset, lot, manifest)
@@ -227,7 +175,7 @@ def _item(item: Item, part: str | None) -> ManifestItem:
 
 def get_gaps(
     tx: Transaction, key: Key, now: Micros, namespace: str, dataset: str, query: GapsQuery
-) -> lot_gaps.Gaps:
+) -> Gaps:
     """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
 
     `from` and `to` are times, half-open, or lots, which belong to the range with their whole
@@ -254,7 +202,7 @@ def get_gaps(
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
-    Route("GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
-    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=Role.ADMIN),
-    Route("GET", f"{_DATASET}/gaps", get_gaps),
+    Route(ASYNC, "GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
+    Route(ASYNC, "POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_DATASET}/gaps", get_gaps),
 )

@@ -1,10 +1,6 @@
 """Tags that datasets, fields and jobs may carry."""
 
-from collections.abc import Sequence
-
-from msgspec import Struct
-
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import (
     CreateNamespace,
     DeleteNamespace,
@@ -16,14 +12,14 @@ from penstock.catalog.commands import (
     RevokeGrant,
 )
 from penstock.catalog.queries import catalog
-from penstock.catalog.shapes import Grant, Namespace, Source, Tag
-from penstock.catalog.text_schemas import Text
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import Grants, Namespace, Namespaces, Source, Sources, Tag, Tags
+from penstock.schema.texts import Text
+from penstock.server.content import Body, Paging
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 
 class TagBody(Body, frozen=True):
@@ -32,27 +28,15 @@ class TagBody(Body, frozen=True):
     description: str | None = None
 
 
-class Tags(Struct, frozen=True):
-    """A part of the list of tags."""
-
-    tags: Sequence[Tag]
-
-
-async def put_tag(call: Call, tag: str, body: TagBody) -> Tag:
+async def put_tag(context: RequestContext, tag: str, body: TagBody) -> Tag:
     """Make a tag, or change its description. Tags are shared by all namespaces."""
-    await call.submit(PutTag(tag, body.description))
-    return await call.read(catalog.get_tag, tag)
+    await context.submit(PutTag(tag, body.description))
+    return await context.read(catalog.get_tag, tag)
 
 
 def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
     """List tags by name; a key for one namespace sees those that it uses or has used."""
     return Tags(catalog.list_tags(tx, query.limit, query.offset, key.namespace))
-
-
-ROUTES = (
-    Route("GET", f"{BASE}/tags", list_tags, Reach.OWN),
-    Route("PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, Role.WRITER),
-)
 
 
 class SourceBody(Body, frozen=True):
@@ -63,17 +47,11 @@ class SourceBody(Body, frozen=True):
     description: str | None = None
 
 
-class Sources(Struct, frozen=True):
-    """A part of the list of sources."""
-
-    sources: Sequence[Source]
-
-
-async def put_source(call: Call, source: str, body: SourceBody) -> Source:
+async def put_source(context: RequestContext, source: str, body: SourceBody) -> Source:
     """Make a source, or change it. Sources are shared by all namespaces."""
-    call.check_texts(type=body.type)
-    await call.submit(PutSource(source, body.type, body.connection_url, body.description))
-    return await call.read(catalog.get_source, source)
+    context.check_texts(type=body.type)
+    await context.submit(PutSource(source, body.type, body.connection_url, body.description))
+    return await context.read(catalog.get_source, source)
 
 
 def get_source(tx: Transaction, key: Key, source: str) -> Source:
@@ -92,13 +70,6 @@ def list_sources(tx: Transaction, key: Key, query: Paging) -> Sources:
     return Sources(catalog.list_sources(tx, query.limit, query.offset, only=key.namespace))
 
 
-SOURCE_ROUTES = (
-    Route("GET", f"{BASE}/sources", list_sources, Reach.OWN),
-    Route("GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
-    Route("PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, Role.WRITER),
-)
-
-
 class NamespaceBody(Body, frozen=True):
     """What to say of a namespace."""
 
@@ -106,23 +77,11 @@ class NamespaceBody(Body, frozen=True):
     description: str | None = None
 
 
-class Namespaces(Struct, frozen=True):
-    """A part of the list of namespaces."""
-
-    namespaces: Sequence[Namespace]
-
-
-class Grants(Struct, frozen=True):
-    """The grants of a namespace."""
-
-    grants: Sequence[Grant]
-
-
-async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
+async def put_namespace(context: RequestContext, namespace: str, body: NamespaceBody) -> Namespace:
     """Make a namespace, or change its owner and description."""
-    call.check_texts(ownerName=body.owner_name)
-    await call.submit(PutNamespace(namespace, body.owner_name, body.description))
-    return await call.read(catalog.get_namespace, namespace)
+    context.check_texts(ownerName=body.owner_name)
+    await context.submit(PutNamespace(namespace, body.owner_name, body.description))
+    return await context.read(catalog.get_namespace, namespace)
 
 
 class NewNamespaceBody(Body, frozen=True):
@@ -132,12 +91,14 @@ class NewNamespaceBody(Body, frozen=True):
     description: str | None = None
 
 
-async def create_namespace(call: Call, namespace: str, body: NewNamespaceBody) -> Namespace:
+async def create_namespace(
+    context: RequestContext, namespace: str, body: NewNamespaceBody
+) -> Namespace:
     """Create a namespace that is not there; one that is there is a conflict."""
-    call.check_texts(ownerName=body.owner_name)
-    who = call.key.name
-    await call.submit(CreateNamespace(namespace, body.owner_name or who, body.description, who))
-    return await call.read(catalog.get_namespace, namespace)
+    context.check_texts(ownerName=body.owner_name)
+    who = context.key.name
+    await context.submit(CreateNamespace(namespace, body.owner_name or who, body.description, who))
+    return await context.read(catalog.get_namespace, namespace)
 
 
 def get_namespace(tx: Transaction, namespace: str) -> Namespace:
@@ -156,33 +117,33 @@ def list_namespaces(tx: Transaction, key: Key, query: Paging) -> Namespaces:
     return Namespaces(own[query.offset : query.offset + query.limit])
 
 
-async def delete_namespace(call: Call, namespace: str) -> Namespace:
+async def delete_namespace(context: RequestContext, namespace: str) -> Namespace:
     """Hide a namespace with its datasets and jobs, until it is restored or written to again."""
-    await call.submit(DeleteNamespace(namespace, call.key.name))
-    return await call.read(catalog.get_namespace, namespace)
+    await context.submit(DeleteNamespace(namespace, context.key.name))
+    return await context.read(catalog.get_namespace, namespace)
 
 
-async def restore_namespace(call: Call, namespace: str) -> Namespace:
+async def restore_namespace(context: RequestContext, namespace: str) -> Namespace:
     """Bring back a hidden namespace and what was hidden with it."""
-    await call.submit(RestoreNamespace(namespace, call.key.name))
-    return await call.read(catalog.get_namespace, namespace)
+    await context.submit(RestoreNamespace(namespace, context.key.name))
+    return await context.read(catalog.get_namespace, namespace)
 
 
-async def put_grant(call: Call, namespace: str, grantee: str) -> Grants:
+async def put_grant(context: RequestContext, namespace: str, grantee: str) -> Grants:
     """Let the runs of another namespace write the datasets of this one.
 
     Until then a run with a key for `grantee` may name the datasets of this namespace as outputs,
     but it only reports them: it cannot describe or drop them, and its versions stay unconfirmed.
     """
-    call.check_names(grantee=grantee)
-    await call.submit(GrantNamespace(namespace, grantee, call.key.name))
-    return await call.read(list_grants, namespace)
+    context.check_names(grantee=grantee)
+    await context.submit(GrantNamespace(namespace, grantee, context.key.name))
+    return await context.read(list_grants, namespace)
 
 
-async def delete_grant(call: Call, namespace: str, grantee: str) -> Grants:
+async def delete_grant(context: RequestContext, namespace: str, grantee: str) -> Grants:
     """Take a grant back; versions that were made under it stay."""
-    await call.submit(RevokeGrant(namespace, grantee, call.key.name))
-    return await call.read(list_grants, namespace)
+    await context.submit(RevokeGrant(namespace, grantee, context.key.name))
+    return await context.read(list_grants, namespace)
 
 
 def list_grants(tx: Transaction, namespace: str) -> Grants:
@@ -192,14 +153,20 @@ def list_grants(tx: Transaction, namespace: str) -> Grants:
 
 _ONE = f"{BASE}/namespaces/{{namespace}}"
 
-NAMESPACE_ROUTES = (
-    Route("GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
-    Route("GET", _ONE, get_namespace),
-    Route("PUT", _ONE, put_namespace, role=Role.WRITER),
-    Route("POST", _ONE, create_namespace, role=Role.WRITER),
-    Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
-    Route("GET", f"{_ONE}/grants", list_grants),
-    Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=Role.ADMIN),
-    Route("DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=Role.ADMIN),
-    Route("POST", f"{_ONE}/restore", restore_namespace, role=Role.ADMIN),
+
+ROUTES = (
+    Route(READ, "GET", f"{BASE}/tags", list_tags, Reach.OWN),
+    Route(ASYNC, "PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, KeyRole.WRITER),
+    Route(READ, "GET", f"{BASE}/sources", list_sources, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
+    Route(ASYNC, "PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, KeyRole.WRITER),
+    Route(READ, "GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
+    Route(READ, "GET", _ONE, get_namespace),
+    Route(ASYNC, "PUT", _ONE, put_namespace, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", _ONE, create_namespace, role=KeyRole.WRITER),
+    Route(ASYNC, "DELETE", _ONE, delete_namespace, role=KeyRole.ADMIN),
+    Route(READ, "GET", f"{_ONE}/grants", list_grants),
+    Route(ASYNC, "PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_ONE}/restore", restore_namespace, role=KeyRole.ADMIN),
 )

@@ -6,24 +6,27 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from penstock.access.keys import Role
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
-from penstock.lots.ids import check_lot
+from penstock.plane import Plane
 from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.ingest import object_faults
+from penstock.provenance.checks.run import check
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
-from penstock.provenance.shapes import Provenance
 from penstock.provenance.trace import FoundObject, Walk, walk_back
 from penstock.provenance.verify import Order, Verification
-from penstock.server.parameters import DEPTH_MAX, Query, Time, moment
-from penstock.server.requests import Call
+from penstock.schema.admin import KeyRole
+from penstock.schema.lot_ids import check_lot
+from penstock.schema.provenance import Provenance
+from penstock.schema.texts import Time
+from penstock.server.content import DEPTH_MAX, Query, moment
+from penstock.server.requests import RequestContext
 from penstock.server.responses import NDJSON, Flow, lines
-from penstock.server.routes.admin import grounds
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, Reach, Route
 
 FILES_MAX = 100_000
 Files = Annotated[
@@ -52,7 +55,7 @@ class VerifyQuery(Query, frozen=True):
 
 
 async def get_provenance(
-    call: Call, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
+    context: RequestContext, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
 ) -> Provenance:
     """Show what a version of a lot was made from, down to deposits, files and digests.
 
@@ -60,11 +63,11 @@ async def get_provenance(
     each version behind it once; `inputs` say which runs read which.
     """
     as_of = moment(query.as_of, "asOf")
-    name = await call.read(_name, namespace, dataset, lot)
-    asked, walk, arrivals = await call.read(_walk, name, as_of, query)
+    name = await context.read(_name, namespace, dataset, lot)
+    asked, walk, arrivals = await context.read(_walk, name, as_of, query)
 
     def work() -> Provenance:
-        plane = call.door.plane
+        plane = context.plane
 
         def find(arks: Sequence[str]) -> list[FoundObject]:
             with plane.catalog.read() as tx:
@@ -72,25 +75,27 @@ async def get_provenance(
 
         return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(asked)
 
-    return await call.door.in_thread(work)
+    return await context.state.in_thread(work)
 
 
 async def get_prov(
-    call: Call, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
+    context: RequestContext, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
 ) -> dict[str, Any]:
     """Show the same in the words of W3C PROV, as PROV-JSON."""
-    found = await get_provenance(call, namespace, dataset, lot, query)
+    found = await get_provenance(context, namespace, dataset, lot, query)
     return dict(to_prov(found))
 
 
-async def verify_lots(call: Call, namespace: str, dataset: str, query: VerifyQuery) -> Flow:
+async def verify_lots(
+    context: RequestContext, namespace: str, dataset: str, query: VerifyQuery
+) -> Flow:
     """Read the bytes of lots again and compare them with their manifests, line by line.
 
     Each line is a JSON document: a `fault`, how far it is (`progress`), or the `end` with what it
     came to; without an `end` it was broken off. Stored objects behind the lots are read as well.
     """
-    plane = call.door.plane
-    name = await call.read(_name, namespace, dataset, query.lot)
+    plane = context.plane
+    name = await context.read(_name, namespace, dataset, query.lot)
     ground = grounds(plane)
     stop = threading.Event()
     order = Order(query.lot, query.all_versions, query.upstream)
@@ -123,10 +128,47 @@ def _walk(
     return asked, walk, Arrivals(tx, walk, query.files)
 
 
+class CheckQuery(Query, frozen=True):
+    """Whether to read every byte that manifests and inventories name."""
+
+    deep: bool = False
+
+
+def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
+    """What a check of this server looks at."""
+    return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
+
+
+async def check_invariants(context: RequestContext, query: CheckQuery) -> Flow:
+    """Ask of every invariant whether it holds, line by line, each a JSON document.
+
+    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
+    """
+    found = grounds(context.plane, deep=query.deep)
+    return lines(check(found), found.stop)
+
+
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
-    Route("GET", f"{_DATASET}/lots/{{lot}}/provenance", get_provenance, Reach.EVERYTHING),
-    Route("GET", f"{_DATASET}/lots/{{lot}}/prov", get_prov, Reach.EVERYTHING),
-    Route("GET", f"{_DATASET}/verify", verify_lots, Reach.EVERYTHING, Role.WRITER, media=NDJSON),
+    Route(ASYNC, "GET", f"{_DATASET}/lots/{{lot}}/provenance", get_provenance, Reach.EVERYTHING),
+    Route(ASYNC, "GET", f"{_DATASET}/lots/{{lot}}/prov", get_prov, Reach.EVERYTHING),
+    Route(
+        ASYNC,
+        "GET",
+        f"{_DATASET}/verify",
+        verify_lots,
+        Reach.EVERYTHING,
+        KeyRole.WRITER,
+        media=NDJSON,
+    ),
+    Route(
+        ASYNC,
+        "GET",
+        f"{BASE}/check",
+        check_invariants,
+        Reach.EVERYTHING,
+        KeyRole.ADMIN,
+        media=NDJSON,
+    ),
 )

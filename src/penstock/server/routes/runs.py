@@ -1,28 +1,26 @@
 """Runs: created, marked, shown. Each action is served under both of its paths."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from msgspec import Meta, Raw
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import CreateRun, MarkRun
 from penstock.catalog.queries import catalog
-from penstock.catalog.queries.catalog import RunPlace
+from penstock.catalog.queries.jobs import RunPlace
 from penstock.catalog.queries.names import is_uuid
-from penstock.catalog.shapes import Run, RunFacets, Shape
-from penstock.catalog.text_schemas import Name
 from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, NotFound
 from penstock.locks.commands import MarkUnclaimedRun
-from penstock.server.content import Body, json_text
-from penstock.server.parameters import Limit, Paging, Query, Time, moment
-from penstock.server.requests import Call
-from penstock.server.routes.events import Events
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.catalog import AllRuns, Events, Run, RunFacets, Runs
+from penstock.schema.texts import Name, Time
+from penstock.server.content import Body, Limit, Paging, Query, json_text, moment
+from penstock.server.requests import RequestContext
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import RunState
 
 
@@ -33,13 +31,6 @@ class RunBody(Body, frozen=True):
     nominal_start_time: Time | None = None
     nominal_end_time: Time | None = None
     args: dict[str, Raw] | None = None
-
-
-class Runs(Shape, frozen=True):
-    """A part of a job's runs, and how many there are in all."""
-
-    runs: Sequence[Run]
-    total_count: int
 
 
 class RunsQuery(Query, frozen=True):
@@ -57,13 +48,6 @@ class RunsQuery(Query, frozen=True):
     ] = None
 
 
-class AllRuns(Shape, frozen=True):
-    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
-
-    runs: Sequence[Run]
-    next: str | None
-
-
 class MarkQuery(Query, frozen=True):
     """When it happened."""
 
@@ -76,11 +60,11 @@ class FacetsQuery(Query, frozen=True):
     type: Literal["run", "job"] = "run"
 
 
-async def create_run(call: Call, namespace: str, job: str, body: RunBody) -> Run:
+async def create_run(context: RequestContext, namespace: str, job: str, body: RunBody) -> Run:
     """Create a run of a job, in state NEW. An id that is not a UUID is mapped to one."""
-    call.check_names(id=body.id)
+    context.check_names(id=body.id)
     start, end = body.nominal_start_time, body.nominal_end_time
-    run = await call.submit(
+    run = await context.submit(
         CreateRun(
             namespace,
             job,
@@ -90,8 +74,8 @@ async def create_run(call: Call, namespace: str, job: str, body: RunBody) -> Run
             json_text(body.args or {}),
         )
     )
-    call.headers.append((b"location", f"{BASE}/jobs/runs/{quote(run)}".encode()))
-    return await call.read(catalog.get_run, run)
+    context.headers.append((b"location", f"{BASE}/jobs/runs/{quote(run)}".encode()))
+    return await context.read(catalog.get_run, run)
 
 
 def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
@@ -154,56 +138,98 @@ def list_run_events(tx: Transaction, key: Key, run: str, query: Paging) -> Event
     return Events(page.items, page.total_count)
 
 
-def _stated(call: Call, query: MarkQuery) -> Micros | None:
+def _stated(context: RequestContext, query: MarkQuery) -> Micros | None:
     at = moment(query.at, "at")
-    return call.not_ahead(at) if at is not None else None
+    return context.not_ahead(at) if at is not None else None
 
 
-def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two handlers of one action: by the run alone, and by its job's path."""
-
-    async def mark(call: Call, run: str, query: MarkQuery) -> Run:
-        await call.require_run(run)
-        at = _stated(call, query)
-        await call.submit(MarkUnclaimedRun(MarkRun(run, state, at, within=call.key.namespace)))
-        return await call.read(catalog.get_run, run)
-
-    async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
-        at = _stated(call, query)
-        mark = MarkRun(run, state, at, namespace, job, call.key.namespace)
-        await call.submit(MarkUnclaimedRun(mark))
-        return await call.read(catalog.get_run, run)
-
-    mark.__doc__ = mark_of_job.__doc__ = summary
-    return mark, mark_of_job
+async def _mark(context: RequestContext, run: str, state: RunState, query: MarkQuery) -> Run:
+    await context.require_run(run)
+    at = _stated(context, query)
+    await context.submit(MarkUnclaimedRun(MarkRun(run, state, at, within=context.key.namespace)))
+    return await context.read(catalog.get_run, run)
 
 
-_ACTIONS = {
-    "start": _marks(RunState.RUNNING, "Mark a run as started."),
-    "complete": _marks(
-        RunState.COMPLETED, "Mark a run as completed; the versions it made become current."
-    ),
-    "fail": _marks(RunState.FAILED, "Mark a run as failed; what is current stays as it is."),
-    "abort": _marks(RunState.ABORTED, "Mark a run as aborted; what is current stays as it is."),
-}
+async def _mark_of_job(
+    context: RequestContext,
+    namespace: str,
+    job: str,
+    run: str,
+    state: RunState,
+    query: MarkQuery,
+) -> Run:
+    at = _stated(context, query)
+    mark = MarkRun(run, state, at, namespace, job, context.key.namespace)
+    await context.submit(MarkUnclaimedRun(mark))
+    return await context.read(catalog.get_run, run)
+
+
+async def start_run(context: RequestContext, run: str, query: MarkQuery) -> Run:
+    """Mark a run as started."""
+    return await _mark(context, run, RunState.RUNNING, query)
+
+
+async def start_job_run(
+    context: RequestContext, namespace: str, job: str, run: str, query: MarkQuery
+) -> Run:
+    """Mark a run as started."""
+    return await _mark_of_job(context, namespace, job, run, RunState.RUNNING, query)
+
+
+async def complete_run(context: RequestContext, run: str, query: MarkQuery) -> Run:
+    """Mark a run as completed; the versions it made become current."""
+    return await _mark(context, run, RunState.COMPLETED, query)
+
+
+async def complete_job_run(
+    context: RequestContext, namespace: str, job: str, run: str, query: MarkQuery
+) -> Run:
+    """Mark a run as completed; the versions it made become current."""
+    return await _mark_of_job(context, namespace, job, run, RunState.COMPLETED, query)
+
+
+async def fail_run(context: RequestContext, run: str, query: MarkQuery) -> Run:
+    """Mark a run as failed; the current versions stay current."""
+    return await _mark(context, run, RunState.FAILED, query)
+
+
+async def fail_job_run(
+    context: RequestContext, namespace: str, job: str, run: str, query: MarkQuery
+) -> Run:
+    """Mark a run as failed; the current versions stay current."""
+    return await _mark_of_job(context, namespace, job, run, RunState.FAILED, query)
+
+
+async def abort_run(context: RequestContext, run: str, query: MarkQuery) -> Run:
+    """Mark a run as aborted; the current versions stay current."""
+    return await _mark(context, run, RunState.ABORTED, query)
+
+
+async def abort_job_run(
+    context: RequestContext, namespace: str, job: str, run: str, query: MarkQuery
+) -> Run:
+    """Mark a run as aborted; the current versions stay current."""
+    return await _mark_of_job(context, namespace, job, run, RunState.ABORTED, query)
+
+
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _OF_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/runs"
 _ONE = f"{BASE}/jobs/runs/{{run}}"
 
 ROUTES = (
-    Route("GET", f"{BASE}/runs", list_all_runs, Reach.OWN),
-    Route("GET", _OF_JOB, list_runs),
-    Route("POST", _OF_JOB, create_run, role=Role.WRITER, status=201),
-    Route("GET", f"{_OF_JOB}/{{run}}", get_job_run),
-    Route("GET", _ONE, get_run, Reach.OWN),
-    Route("GET", f"{_ONE}/facets", get_run_facets, Reach.OWN),
-    Route("GET", f"{_ONE}/events", list_run_events, Reach.OWN),
-    *(
-        Route("POST", f"{_ONE}/{action}", mark, Reach.OWN, Role.WRITER)
-        for action, (mark, _) in _ACTIONS.items()
-    ),
-    *(
-        Route("POST", f"{_OF_JOB}/{{run}}/{action}", mark, role=Role.WRITER)
-        for action, (_, mark) in _ACTIONS.items()
-    ),
+    Route(READ, "GET", f"{BASE}/runs", list_all_runs, Reach.OWN),
+    Route(READ, "GET", _OF_JOB, list_runs),
+    Route(ASYNC, "POST", _OF_JOB, create_run, role=KeyRole.WRITER, status=201),
+    Route(READ, "GET", f"{_OF_JOB}/{{run}}", get_job_run),
+    Route(READ, "GET", _ONE, get_run, Reach.OWN),
+    Route(READ, "GET", f"{_ONE}/facets", get_run_facets, Reach.OWN),
+    Route(READ, "GET", f"{_ONE}/events", list_run_events, Reach.OWN),
+    Route(ASYNC, "POST", f"{_ONE}/start", start_run, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_ONE}/complete", complete_run, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_ONE}/fail", fail_run, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_ONE}/abort", abort_run, Reach.OWN, KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_OF_JOB}/{{run}}/start", start_job_run, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_OF_JOB}/{{run}}/complete", complete_job_run, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_OF_JOB}/{{run}}/fail", fail_job_run, role=KeyRole.WRITER),
+    Route(ASYNC, "POST", f"{_OF_JOB}/{{run}}/abort", abort_job_run, role=KeyRole.WRITER),
 )

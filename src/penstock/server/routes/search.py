@@ -1,9 +1,8 @@
 """Search over datasets and jobs by words, and over all else by ids, names and digests."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,14 +11,15 @@ from penstock.access.keys import Key
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.runs import get_run
 from penstock.catalog.queries.search import SearchKind
-from penstock.catalog.shapes import SearchResults, Shape
 from penstock.db import Transaction
 from penstock.errors import Forbidden, NotFound
 from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow, find_keys
 from penstock.locks.queries.lots import LotMatch, find_lots
-from penstock.server.parameters import Limit, Offset, Query, Time, moment
+from penstock.schema.search import RecordKind, SearchRecord, SearchRecords, SearchResults
+from penstock.schema.texts import Time
+from penstock.server.content import Limit, Offset, Query, moment
 from penstock.server.requests import IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import BASE, INGEST, READ, Reach, Route
 
 _NUMBERED = re.compile(r"([bj])id([0-9]{1,10})", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -60,42 +60,6 @@ def search(tx: Transaction, key: Key, query: SearchQuery) -> SearchResults:
     )
 
 
-class RecordKind(StrEnum):
-    """A kind of record that search finds beside datasets and jobs."""
-
-    RUN = "run"
-    LOT = "lot"
-    BATCH = "batch"
-    INGEST_JOB = "ingest-job"
-    OBJECT = "object"
-    FILE = "file"
-
-
-class SearchRecord(Shape, frozen=True):
-    """A record, and the property that has the text: `matched` names it, `value` is the whole of it.
-
-    A lot has its dataset, a run its job, an object or file its ARK, version and collection.
-    """
-
-    kind: RecordKind
-    name: str
-    matched: str
-    value: str
-    namespace: str | None = None
-    dataset: str | None = None
-    job: str | None = None
-    collection: str | None = None
-    ark: str | None = None
-    version: int | None = None
-
-
-class SearchRecords(Shape, frozen=True):
-    """The records that have the text. With `isCut` there are more."""
-
-    records: Sequence[SearchRecord]
-    is_cut: bool
-
-
 class RecordsQuery(Query, frozen=True):
     """The text to look for."""
 
@@ -123,7 +87,7 @@ _MATCHED = {
 }
 
 
-def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
+def search_records(request: IngestRequest, query: RecordsQuery) -> SearchRecords:
     """Find runs, lots, batches, ingest jobs, stored objects and files.
 
     A run is found by its whole id, the others by the beginning of an id: a lot, a batch or an
@@ -133,12 +97,12 @@ def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
     """
     text, most = query.q.strip(), query.limit + 1
     if query.namespace is not None:
-        visit.key.require_namespace(query.namespace)
-    only = query.namespace or visit.key.namespace
+        request.key.require_namespace(query.namespace)
+    only = query.namespace or request.key.namespace
     if not text:
         return SearchRecords([], is_cut=False)
-    records = [*_numbered(visit, text, query.namespace)]
-    with visit.plane.catalog.read() as tx:
+    records = [*_numbered(request, text, query.namespace)]
+    with request.plane.catalog.read() as tx:
         records += _runs(tx, text, only)
         records += map(_lot, find_lots(tx, text, only, most))
         records += map(_record, find_keys(tx, text, only, most))
@@ -146,7 +110,7 @@ def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
     return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
 
 
-def _numbered(visit: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
+def _numbered(request: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
     """The batch or ingest job with this id; its zeros may be left out."""
     match = _NUMBERED.fullmatch(text)
     if match is None:
@@ -154,10 +118,10 @@ def _numbered(visit: IngestRequest, text: str, namespace: str | None) -> Iterato
     name = f"{match[1].lower()}id{int(match[2]):010}"
     with suppress(NotFound, Forbidden):
         if name.startswith("b"):
-            kind, collection = RecordKind.BATCH, visit.batch(name).collection
+            kind, collection = RecordKind.BATCH, request.batch(name).collection
         else:
-            kind, collection = RecordKind.INGEST_JOB, visit.job(name).configuration.profile_name
-        if namespace in (None, visit.collection(collection).namespace):
+            kind, collection = RecordKind.INGEST_JOB, request.job(name).configuration.profile_name
+        if namespace in (None, request.collection(collection).namespace):
             yield SearchRecord(kind, name, "id", name, collection=collection)
 
 
@@ -192,6 +156,6 @@ def _record(row: SearchKeyRow) -> SearchRecord:
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/search", search, Reach.OWN),
-    Route("GET", f"{BASE}/search/records", search_records, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/search", search, Reach.OWN),
+    Route(INGEST, "GET", f"{BASE}/search/records", search_records, Reach.OWN),
 )

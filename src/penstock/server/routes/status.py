@@ -1,90 +1,163 @@
-"""What operators and tools ask: is it alive, is it ready, what does it count, what can it do."""
+"""Health, metrics, overview and statistics."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
+from penstock.access.keys import Key
+from penstock.catalog.lineage.runs import family
+from penstock.catalog.queries import catalog
+from penstock.clock import Micros
+from penstock.db import Transaction
 from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Tally
-from penstock.locks.queries.overview import Backlog, get_backlog
+from penstock.locks.queries.overview import Backlog, get_backlog, get_overview
+from penstock.locks.queries.partitioning import get_dataset_partitioning, get_job_partitioning
+from penstock.schema.admin import Health, SystemOverview
+from penstock.schema.catalog import EventInterval, IntervalCount
+from penstock.schema.lineage import RunFamily
+from penstock.schema.locks import DatasetPartitioning, JobPartitioning
+from penstock.server.content import Query
 from penstock.server.metrics import CONTENT_TYPE
-from penstock.server.requests import Call, Door
+from penstock.server.requests import RequestContext, ServerState
 from penstock.server.responses import Page
-from penstock.server.routing import Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.subscribers.commands import DeliveryState, count_by_delivery
 
 TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for what is gone
 
 
-class Health(Struct, frozen=True):
-    """That all is well."""
-
-    status: Literal["ok"] = "ok"
-
-
-async def get_livez(call: Call) -> Health:
+async def get_livez(context: RequestContext) -> Health:
     """Say that the process is alive."""
     return Health()
 
 
-async def get_readyz(call: Call) -> Health:
+async def get_readyz(context: RequestContext) -> Health:
     """Say whether calls can be served: database and queue answer, the server is not stopping."""
-    if call.door.stopping:
+    if context.state.stopping:
         raise Unavailable("the server is stopping; use another one")
-    await call.door.in_thread(call.door.plane.ping)
-    if call.door.plane.context.store.is_away:
+    await context.state.in_thread(context.plane.ping)
+    if context.plane.context.store.is_away:
         raise Unavailable("the queue cannot be reached; look at its ZooKeeper, or wait for it")
     return Health()
 
 
-async def get_metrics(call: Call) -> Page:
+async def get_metrics(context: RequestContext) -> Page:
     """Show counters and timings in Prometheus' text format."""
-    door = call.door
-    tally, (backlog, told) = await asyncio.gather(_tally(door), _backlog(door))
-    door.metrics.queue_counted(tally)
-    door.metrics.backlog_counted(backlog, told)
-    return Page(CONTENT_TYPE, door.metrics.text())
+    state = context.state
+    tally, (backlog, told) = await asyncio.gather(_tally(state), _backlog(state))
+    state.metrics.queue_counted(tally)
+    state.metrics.backlog_counted(backlog, told)
+    return Page(CONTENT_TYPE, state.metrics.text())
 
 
-async def _tally(door: Door) -> list[Tally] | None:
+async def _tally(state: ServerState) -> list[Tally] | None:
     """How many ingest jobs are where; None if the queue does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
-            return await door.by_clerk(door.plane.context.store.tally)
+            return await state.in_ingest_thread(state.plane.context.store.tally)
     except (PenstockError, TimeoutError):
         return None
 
 
-async def _backlog(door: Door) -> tuple[Backlog | None, Mapping[DeliveryState, int]]:
+async def _backlog(state: ServerState) -> tuple[Backlog | None, Mapping[DeliveryState, int]]:
     """What jobs have to do, and who was told; None if the database does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
-            return await door.in_thread(_look, door)
+            return await state.in_thread(_look, state)
     except (PenstockError, TimeoutError):
         return None, {}
 
 
-def _look(door: Door) -> tuple[Backlog, Mapping[DeliveryState, int]]:
-    with door.plane.catalog.read() as tx:
-        return get_backlog(tx, door.plane.clock()), count_by_delivery(tx)
+def _look(state: ServerState) -> tuple[Backlog, Mapping[DeliveryState, int]]:
+    with state.plane.catalog.read() as tx:
+        return get_backlog(tx, state.plane.clock()), count_by_delivery(tx)
 
 
-async def get_openapi(call: Call) -> Page:
+async def get_openapi(context: RequestContext) -> Page:
     """Show this API as an OpenAPI 3.1 document."""
-    return Page("application/json", call.door.openapi())
+    return Page("application/json", context.state.openapi())
 
 
-async def get_docs(call: Call) -> Page:
+async def get_docs(context: RequestContext) -> Page:
     """Show this API as a page to read."""
-    return call.door.docs()
+    return context.state.docs()
+
+
+def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
+    """Show how everything stands: open work by job, what is stuck, held or late, lots by the hour.
+
+    A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
+    thousand for each job and state; the last fifty thousand lot events make the hours.
+    """
+    return get_overview(tx, key.namespace, now)
+
+
+def get_dataset_standing(
+    tx: Transaction, now: Micros, namespace: str, dataset: str
+) -> DatasetPartitioning:
+    """Say whether a dataset is held, and by which interval its gaps can be named, if by any."""
+    return get_dataset_partitioning(tx, namespace, dataset, now)
+
+
+def get_job_standing(tx: Transaction, namespace: str, job: str) -> JobPartitioning:
+    """Say whether a job works lot by lot, and how; and whether it is an arc."""
+    return get_job_partitioning(tx, namespace, job)
+
+
+def get_run_family(tx: Transaction, key: Key, run: str) -> RunFamily:
+    """Show a run and the runs that it began, and so on, with when each went.
+
+    A key that is for one namespace sees those of that one.
+    """
+    found = catalog.get_run(tx, run)
+    key.require_own(found.job.namespace)
+    return family(tx, found.id, only=key.namespace)
+
+
+class StatsQuery(Query, frozen=True):
+    """How far back: DAY is 24 hours, WEEK is 7 days of the time zone."""
+
+    period: catalog.Period = catalog.Period.DAY
+    timezone: str = "UTC"
+
+
+def event_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[EventInterval]:
+    """Count the events received in each interval, by type."""
+    return catalog.lineage_event_stats(tx, query.period, query.timezone, now)
+
+
+def job_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
+    """Count the jobs there were at the end of each interval."""
+    return catalog.job_stats(tx, query.period, query.timezone, now)
+
+
+def dataset_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
+    """Count the datasets there were at the end of each interval."""
+    return catalog.dataset_stats(tx, query.period, query.timezone, now)
+
+
+def source_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
+    """Count the sources there were at the end of each interval."""
+    return catalog.source_stats(tx, query.period, query.timezone, now)
 
 
 ROUTES = (
-    Route("GET", "/livez", get_livez, Reach.SHARED, None),
-    Route("GET", "/readyz", get_readyz, Reach.SHARED, None),
-    Route("GET", "/metrics", get_metrics, Reach.SHARED, media="text/plain"),
-    Route("GET", "/openapi.json", get_openapi, Reach.SHARED),
-    Route("GET", "/docs", get_docs, Reach.SHARED, media="text/html"),
+    Route(ASYNC, "GET", "/livez", get_livez, Reach.SHARED, None),
+    Route(ASYNC, "GET", "/readyz", get_readyz, Reach.SHARED, None),
+    Route(ASYNC, "GET", "/metrics", get_metrics, Reach.SHARED, media="text/plain"),
+    Route(ASYNC, "GET", "/openapi.json", get_openapi, Reach.SHARED),
+    Route(ASYNC, "GET", "/docs", get_docs, Reach.SHARED, media="text/html"),
+    Route(READ, "GET", f"{BASE}/standing", get_standing, Reach.OWN),
+    Route(
+        READ,
+        "GET",
+        f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/standing",
+        get_dataset_standing,
+    ),
+    Route(READ, "GET", f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/standing", get_job_standing),
+    Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/family", get_run_family, Reach.OWN),
+    Route(READ, "GET", f"{BASE}/stats/lineage-events", event_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/jobs", job_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/datasets", dataset_stats, Reach.EVERYTHING),
+    Route(READ, "GET", f"{BASE}/stats/sources", source_stats, Reach.EVERYTHING),
 )

@@ -7,8 +7,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock import ids
-from penstock.access.keys import Role
-from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
@@ -17,11 +15,13 @@ from penstock.ingest.context import PAYLOAD_SCHEME, upload_key
 from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.uploads import NoteUpload
 from penstock.objects import Objects
-from penstock.server.content import Stream
-from penstock.server.ingest_shapes import StoredObject, shown_object
-from penstock.server.parameters import Limit, Query, Time, moment
-from penstock.server.requests import Call, IngestRequest
-from penstock.server.routing import BASE, Reach, Route
+from penstock.schema.admin import KeyRole
+from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
+from penstock.schema.texts import Time
+from penstock.server.content import Limit, Query, Stream, moment
+from penstock.server.ingest_shapes import shown_object
+from penstock.server.requests import IngestRequest, RequestContext
+from penstock.server.routing import BASE, INGEST, UPLOAD, Reach, Route
 
 _LAST = 2**62
 
@@ -49,54 +49,19 @@ class FilesQuery(Query, frozen=True):
     version: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
 
 
-class StoredObjects(Shape, frozen=True):
-    """A part of what is stored, newest first.
-
-    `next` is the `before` of the next part; without it there is none.
-    """
-
-    objects: Sequence[StoredObject]
-    next: str | None
-
-
-class ObjectVersions(Shape, frozen=True):
-    """The versions of an object, newest first."""
-
-    versions: Sequence[StoredObject]
-
-
-class ObjectFile(Shape, frozen=True):
-    """A file of a version; `size` is null if its content is missing from the store.
-
-    `lastModified` and `mimeType` are what the depositor's manifest says about it.
-    """
-
-    name: str
-    size: int | None
-    sha512: str
-    last_modified: str | None
-    mime_type: str | None
-
-
-class ObjectFiles(Shape, frozen=True):
-    """The files of a version, by name."""
-
-    files: Sequence[ObjectFile]
-
-
-def list_objects(visit: IngestRequest, query: ObjectsQuery) -> StoredObjects:
+def list_objects(request: IngestRequest, query: ObjectsQuery) -> StoredObjects:
     """List what is stored, newest first.
 
     Objects that were stored at one moment are listed together, so that a part may be a little
     shorter or longer than `limit`.
     """
     before = moment(query.before, "before")
-    names = visit.narrowed(query.collection)
+    names = request.narrowed(query.collection)
     if names is None:
-        names = frozenset(each.name for each in visit.collections())
+        names = frozenset(each.name for each in request.collections())
     if not query.limit:
         return StoredObjects([], None)
-    with visit.plane.catalog.read() as tx:
+    with request.plane.catalog.read() as tx:
         page = _Page(tx, sorted(names), _LAST if before is None else before)
         rows, is_last = page.whole_moments(query.limit)
     following = None if is_last else format_time(rows[-1].at)
@@ -134,14 +99,14 @@ class _Page:
         return rows[:most]
 
 
-def list_object_versions(visit: IngestRequest, query: VersionsQuery) -> ObjectVersions:
+def list_object_versions(request: IngestRequest, query: VersionsQuery) -> ObjectVersions:
     """List the versions of an object, newest first."""
-    return ObjectVersions([shown_object(row) for row in _versions(visit, query.ark)])
+    return ObjectVersions([shown_object(row) for row in _versions(request, query.ark)])
 
 
-def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
+def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
     """List the files of a version of an object."""
-    newest, *older = _versions(visit, query.ark)
+    newest, *older = _versions(request, query.ark)
     found = newest
     if query.version is not None:
         found = next((row for row in [newest, *older] if row.version == query.version), newest)
@@ -149,17 +114,17 @@ def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = visit.context.depository(visit.collection(found.collection))
+    depository = request.context.depository(request.collection(found.collection))
     files = depository.described_files(found.ark, found.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
     )
 
 
-def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
+def _versions(request: IngestRequest, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
-    names = visit.narrowed(None)
-    with visit.plane.catalog.read() as tx:
+    names = request.narrowed(None)
+    with request.plane.catalog.read() as tx:
         rows = versions_of(tx, ark)
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
@@ -169,24 +134,10 @@ def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
 
 _OBJECTS = f"{BASE}/ingest/objects"
 
-ROUTES = (
-    Route("GET", _OBJECTS, list_objects, Reach.OWN),
-    Route("GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
-    Route("GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
-)
-
 
 _ALGORITHM = "sha-256"
 # What would end the path of a URL, or be taken for an escape in it.
 _ESCAPES = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
-
-
-class Payload(Shape, frozen=True):
-    """A payload that was uploaded; batches name it by its URL."""
-
-    url: str
-    size: int
-    digests: dict[str, str]
 
 
 class _Taken:
@@ -204,7 +155,7 @@ class _Taken:
             yield piece
 
 
-async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
+async def upload_payload(context: RequestContext, payload: str, stream: Stream) -> Payload:
     """Upload a file, an archive or a manifest, which can then be submitted by the URL answered.
 
     The body is stored as it arrives, and never held whole. An upload that breaks off leaves
@@ -214,9 +165,9 @@ async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
     if reason:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
-    await call.submit(NoteUpload(url))
-    plane = call.door.plane
-    return await call.door.carry(stream, lambda: _store(plane.objects, url, stream))
+    await context.submit(NoteUpload(url))
+    plane = context.plane
+    return await context.state.in_upload_thread(stream, lambda: _store(plane.objects, url, stream))
 
 
 def _store(objects: Objects, url: str, stream: Stream) -> Payload:
@@ -231,13 +182,17 @@ def _store(objects: Objects, url: str, stream: Stream) -> Payload:
     return Payload(url, taken.size, {_ALGORITHM: taken.digest.hexdigest()})
 
 
-PAYLOAD_ROUTES = (
+ROUTES = (
+    Route(INGEST, "GET", _OBJECTS, list_objects, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/versions", list_object_versions, Reach.OWN),
+    Route(INGEST, "GET", f"{_OBJECTS}/files", list_object_files, Reach.OWN),
     Route(
+        UPLOAD,
         "POST",
         f"{BASE}/ingest/payloads/{{payload}}",
         upload_payload,
         Reach.SHARED,
-        Role.WRITER,
+        KeyRole.WRITER,
         status=201,
     ),
 )

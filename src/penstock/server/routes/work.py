@@ -1,40 +1,37 @@
 """What jobs have to do, lot by lot: shown, explained, and changed by administrators."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.access.keys import Key, Role
+from penstock.access.keys import Key
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.queries import catalog as catalog_reading
-from penstock.catalog.shapes import Shape
-from penstock.catalog.text_schemas import LotName
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands import (
-    EndClaim,
     HoldJob,
     HoldWork,
     PrioritizeWork,
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.commands.claims import LEASE_SECONDS_MAX
+from penstock.locks.commands.admin import EndClaim
 from penstock.locks.explain import why
 from penstock.locks.queries import claims
 from penstock.locks.queries import lots as reading_lots
-from penstock.locks.rows import Stale
-from penstock.locks.shapes import ReleasedJob, Why, Wiring, Work
-from penstock.server import activity_log
-from penstock.server.content import Body
-from penstock.server.parameters import Paging
-from penstock.server.requests import Call
+from penstock.schema.admin import KeyRole
+from penstock.schema.locks import LEASE_SECONDS_MAX, ReleasedJob, Stale, Why, Wiring, Work, WorkList
+from penstock.schema.lots import Log
+from penstock.schema.texts import LotName
+from penstock.server import requests as activity_log
+from penstock.server.content import Body, Paging
+from penstock.server.requests import RequestContext
 from penstock.server.routes.jobs import DatasetNameBody
-from penstock.server.routes.lots import Log, LotIds, Priority, WhyBody
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routes.lots import LotIds, Priority, WhyBody
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.states import WorkState
-from penstock.store.write_queue import Command
 
 
 class ResubmitBody(WhyBody, frozen=True):
@@ -59,13 +56,6 @@ class LogQuery(Paging, frozen=True):
     """Which part of a job's log; with a lot, of that lot alone."""
 
     lot: LotName | None = None
-
-
-class WorkList(Shape, frozen=True):
-    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
-
-    lots: Sequence[Work]
-    total_count: int
 
 
 def list_work(tx: Transaction, namespace: str, job: str, query: WorkQuery) -> WorkList:
@@ -97,99 +87,99 @@ def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
     return Log(reading_lots.list_log_of_run(tx, found.id, query.limit, query.offset))
 
 
-async def resubmit_lots(call: Call, namespace: str, job: str, body: ResubmitBody) -> WorkList:
+async def resubmit_lots(
+    context: RequestContext, namespace: str, job: str, body: ResubmitBody
+) -> WorkList:
     """Have a job work on lots again, all of them or none; their inputs are released."""
     lots = body.lots
-    await call.submit(ResubmitLots(call.key.name, body.why, namespace, job, lots))
-    activity_log.changed(call, f"{len(lots)} lots are resubmitted", job=f"{namespace}/{job}")
-    found = await call.read(reading_lots.load_work, namespace, job, lots)
+    await context.submit(ResubmitLots(context.key.name, body.why, namespace, job, lots))
+    activity_log.changed(context, f"{len(lots)} lots are resubmitted", job=f"{namespace}/{job}")
+    found = await context.read(reading_lots.load_work, namespace, job, lots)
     return WorkList(found, len(found))
 
 
-async def prioritize(call: Call, namespace: str, job: str, lot: str, body: PriorityBody) -> Work:
+async def prioritize(
+    context: RequestContext, namespace: str, job: str, lot: str, body: PriorityBody
+) -> Work:
     """Have a lot of a job worked on before or after others."""
-    who, priority = call.key.name, body.priority
-    await call.submit(PrioritizeWork(who, body.why, namespace, job, (lot,), priority))
-    return await call.read(reading_lots.get_work, namespace, job, lot)
+    who, priority = context.key.name, body.priority
+    await context.submit(PrioritizeWork(who, body.why, namespace, job, (lot,), priority))
+    return await context.read(reading_lots.get_work, namespace, job, lot)
 
 
-async def hold_job(call: Call, namespace: str, job: str, body: WhyBody) -> Wiring:
+async def hold_job(context: RequestContext, namespace: str, job: str, body: WhyBody) -> Wiring:
     """Stop a job: none of its lots is claimed until it is let go."""
-    await call.read(claims.get_lot_job, namespace, job)
-    await call.submit(HoldJob(call.key.name, body.why, namespace, job))
-    activity_log.changed(call, f"a job is held ({body.why})", job=f"{namespace}/{job}")
-    return await call.read(claims.get_wiring, namespace, job)
+    await context.read(claims.get_lot_job, namespace, job)
+    await context.submit(HoldJob(context.key.name, body.why, namespace, job))
+    activity_log.changed(context, f"a job is held ({body.why})", job=f"{namespace}/{job}")
+    return await context.read(claims.get_wiring, namespace, job)
 
 
-async def unhold_job(call: Call, namespace: str, job: str, body: WhyBody) -> ReleasedJob:
+async def unhold_job(
+    context: RequestContext, namespace: str, job: str, body: WhyBody
+) -> ReleasedJob:
     """Release the hold of a job; the answer names the holds that still stop it.
 
     A job that is not held for itself is a conflict that names what stops it instead.
     """
-    await call.read(claims.get_lot_job, namespace, job)
-    await call.submit(HoldJob(call.key.name, body.why, namespace, job, hold=False))
-    activity_log.changed(call, f"a job is let go ({body.why})", job=f"{namespace}/{job}")
-    return await call.read(claims.get_released_job, namespace, job)
+    await context.read(claims.get_lot_job, namespace, job)
+    await context.submit(HoldJob(context.key.name, body.why, namespace, job, hold=False))
+    activity_log.changed(context, f"a job is let go ({body.why})", job=f"{namespace}/{job}")
+    return await context.read(claims.get_released_job, namespace, job)
 
 
-async def unhold_work(call: Call, namespace: str, job: str, lot: str, body: WhyBody) -> Work:
-    """Let a job work on a lot that was held, with all its tries.
+async def hold_work(
+    context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
+) -> Work:
+    """Keep a job from a lot until the hold is released."""
+    who = context.key.name
+    return await _change_work(context, HoldWork(who, body.why, namespace, job, lot), body.why)
 
-    A lot that the job is not kept from is a conflict that names what stops it instead.
+
+async def unhold_work(
+    context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
+) -> Work:
+    """Release the hold of a job's work on a lot, with all its tries.
+
+    If nothing holds this work, the answer is a conflict that names what stops it instead.
     """
-    who, only = call.key.name, call.key.namespace
-    await call.submit(HoldWork(who, body.why, namespace, job, lot, hold=False, only=only))
-    activity_log.changed(call, f"HoldWork ({body.why})", job=f"{namespace}/{job}", lot=lot)
-    return await call.read(reading_lots.get_work, namespace, job, lot)
+    who, only = context.key.name, context.key.namespace
+    release = HoldWork(who, body.why, namespace, job, lot, hold=False, only=only)
+    return await _change_work(context, release, body.why)
 
 
-def _of_lot(
-    summary: str, command: Callable[[str, str, str, str, str], Command[None]]
-) -> Callable[..., Any]:
-    """The handler of an action on a lot of a job; the command is made from who, why and what."""
-
-    async def act(call: Call, namespace: str, job: str, lot: str, body: WhyBody) -> Work:
-        done = command(call.key.name, body.why, namespace, job, lot)
-        await call.submit(done)
-        what = f"{type(done).__name__} ({body.why})"
-        activity_log.changed(call, what, job=f"{namespace}/{job}", lot=lot)
-        return await call.read(reading_lots.get_work, namespace, job, lot)
-
-    act.__doc__ = summary
-    return act
+async def resubmit_work(
+    context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
+) -> Work:
+    """Have a job work on a lot again; its inputs are released."""
+    who = context.key.name
+    await context.submit(ResubmitLots(who, body.why, namespace, job, (lot,)))
+    return await _show_changed_work(context, "ResubmitLots", namespace, job, lot, body.why)
 
 
-_resubmit = _of_lot(
-    "Have a job work on a lot again; its inputs are released.",
-    lambda who, why, namespace, job, lot: ResubmitLots(who, why, namespace, job, (lot,)),
-)
-_LOT_ACTIONS = {
-    "resubmit": _resubmit,
-    "rerun": _resubmit,
-    "hold": _of_lot("Keep a job from a lot until it is let go.", HoldWork),
-    "unhold": unhold_work,
-    "release": _of_lot(
-        "End somebody's claim on a lot; its holder can no longer publish.", EndClaim
-    ),
-}
+async def end_claim(
+    context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
+) -> Work:
+    """End another worker's claim on a lot; that worker can no longer publish."""
+    who = context.key.name
+    return await _change_work(context, EndClaim(who, body.why, namespace, job, lot), body.why)
+
+
+async def _change_work(context: RequestContext, command: HoldWork | EndClaim, why: str) -> Work:
+    await context.submit(command)
+    name = type(command).__name__
+    return await _show_changed_work(context, name, command.namespace, command.job, command.lot, why)
+
+
+async def _show_changed_work(
+    context: RequestContext, change: str, namespace: str, job: str, lot: str, why: str
+) -> Work:
+    activity_log.changed(context, f"{change} ({why})", job=f"{namespace}/{job}", lot=lot)
+    return await context.read(reading_lots.get_work, namespace, job, lot)
+
+
 _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
 _LOT = f"{_JOB}/lots/{{lot}}"
-
-ROUTES = (
-    Route("GET", f"{_JOB}/lots", list_work),
-    Route("GET", _LOT, get_work),
-    Route("GET", f"{_LOT}/why", explain),
-    Route("GET", f"{_JOB}/log", list_job_log),
-    Route("GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
-    Route("POST", f"{_JOB}/resubmit", resubmit_lots, role=Role.ADMIN),
-    Route("POST", f"{_JOB}/hold", hold_job, role=Role.ADMIN),
-    Route("POST", f"{_JOB}/unhold", unhold_job, role=Role.ADMIN),
-    Route("POST", f"{_LOT}/priority", prioritize, role=Role.ADMIN),
-    *(
-        Route("POST", f"{_LOT}/{action}", act, role=Role.ADMIN)
-        for action, act in _LOT_ACTIONS.items()
-    ),
-)
 
 
 LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
@@ -207,23 +197,23 @@ class WiringBody(Body, frozen=True):
     stale: Stale | None = None
 
 
-async def put_wiring(call: Call, namespace: str, job: str, body: WiringBody) -> Wiring:
+async def put_wiring(context: RequestContext, namespace: str, job: str, body: WiringBody) -> Wiring:
     """State which datasets a job reads and writes lot by lot, and how its lots are worked on."""
-    await call.submit(
+    await context.submit(
         WireJob(
             namespace,
             job,
-            dataset_names(call, body.inputs),
-            dataset_names(call, body.outputs),
+            dataset_names(context, body.inputs),
+            dataset_names(context, body.outputs),
             body.lease_seconds,
             body.tries_max,
             body.back_off_seconds,
             body.enforced,
             body.stale,
-            call.key.namespace,
+            context.key.namespace,
         )
     )
-    return await call.read(claims.get_wiring, namespace, job)
+    return await context.read(claims.get_wiring, namespace, job)
 
 
 def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
@@ -232,19 +222,34 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
 
 
 def dataset_names(
-    call: Call, given: Sequence[DatasetNameBody] | None
+    context: RequestContext, given: Sequence[DatasetNameBody] | None
 ) -> tuple[DatasetName, ...] | None:
     """The datasets that a body names."""
     if given is None:
         return None
     for dataset in given:
-        call.check_names(namespace=dataset.namespace, name=dataset.name)
+        context.check_names(namespace=dataset.namespace, name=dataset.name)
     return tuple(DatasetName(dataset.namespace, dataset.name) for dataset in given)
 
 
 _WIRING = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/wiring"
 
-WIRING_ROUTES = (
-    Route("GET", _WIRING, get_wiring),
-    Route("PUT", _WIRING, put_wiring, role=Role.WRITER),
+
+ROUTES = (
+    Route(READ, "GET", f"{_JOB}/lots", list_work),
+    Route(READ, "GET", _LOT, get_work),
+    Route(READ, "GET", f"{_LOT}/why", explain),
+    Route(READ, "GET", f"{_JOB}/log", list_job_log),
+    Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
+    Route(ASYNC, "POST", f"{_JOB}/resubmit", resubmit_lots, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_JOB}/hold", hold_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_JOB}/unhold", unhold_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/priority", prioritize, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/resubmit", resubmit_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/rerun", resubmit_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/hold", hold_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/release", end_claim, role=KeyRole.ADMIN),
+    Route(READ, "GET", _WIRING, get_wiring),
+    Route(ASYNC, "PUT", _WIRING, put_wiring, role=KeyRole.WRITER),
 )

@@ -15,7 +15,6 @@ from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.models import (
     Batch,
     BatchChange,
-    Finding,
     Hold,
     HoldKind,
     IngestJob,
@@ -43,6 +42,7 @@ from penstock.ingest.queue.sql.commands import (
 from penstock.ingest.queue.sql.locks import SqlLocks
 from penstock.ingest.queue.sql.rows import BatchRow, JobRow
 from penstock.ingest.queue.sql.tables import ALL_BATCHES
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 from penstock.store.write_queue import Command, WriteQueue
 

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from penstock.errors import Invalid, PenstockError
-from penstock.ingest.models import Finding, IngestJob, Looked
+from penstock.ingest.models import IngestJob, Looked
 from penstock.ingest.queue.zookeeper.layout import (
     BATCH_NODES,
     BATCHES,
@@ -39,6 +39,7 @@ from penstock.ingest.queue.zookeeper.layout import (
     submission_path,
 )
 from penstock.ingest.transitions import BatchSide, side_of
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState
 from penstock.zookeeper import Create, Delete, Op, Session, Set
 

@@ -14,7 +14,6 @@ from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest.models import (
     Batch,
     BatchChange,
-    Finding,
     Hold,
     HoldKind,
     IngestJob,
@@ -49,6 +48,7 @@ from penstock.ingest.queue.zookeeper.layout import (
 from penstock.ingest.queue.zookeeper.locks import Locks
 from penstock.ingest.queue.zookeeper.reading import Reading, Tallies
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, side_of
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Create, ErrorKind, Refused, Session, Set, Unknown
 

@@ -14,7 +14,6 @@ from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.ingest.models import (
     Batch,
     BatchChange,
-    Finding,
     Hold,
     HoldKind,
     IngestJob,
@@ -39,6 +38,7 @@ from penstock.ingest.queue.sql.rows import (
 )
 from penstock.ingest.queue.sql.tables import ALL_BATCHES, QUEUE, IngestTables
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, new_job, side_of
+from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 
 

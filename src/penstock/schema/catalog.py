@@ -1,29 +1,13 @@
-"""What the catalog shows, in the shapes that Marquez clients know.
-
-Attributes are camelCase on the wire and nulls are kept. Times are ISO-8601 texts. JSON that was
-stored goes out as `Raw`, unread.
-"""
+"""Wire types of the catalog, in the form that Marquez clients know."""
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from enum import StrEnum
+from typing import Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
-from penstock.clock import Micros, format_time
+from penstock.schema.shape import Shape
 from penstock.states import RunState
-
-T = TypeVar("T")
-
-
-class Shape(Struct, frozen=True, rename="camel", gc=False):
-    """Something that is shown and never changed."""
-
-
-class Page(Struct, Generic[T], frozen=True):
-    """A part of a list, and how many there are in all."""
-
-    items: Sequence[T]
-    total_count: int
 
 
 class Namespace(Shape, frozen=True):
@@ -87,6 +71,19 @@ class Alias(Shape, frozen=True):
     type: str
 
 
+Facets = dict[str, Any]
+
+
+class DatasetField(Shape, frozen=True):
+    """A field of a dataset. Nested fields keep the form in which the producer sent them."""
+
+    name: str
+    type: str | None = None
+    tags: Sequence[str] = ()
+    description: str | None = None
+    fields: Any = UNSET
+
+
 class InputField(Shape, frozen=True):
     """A field from which another is made, or on which it depends indirectly."""
 
@@ -118,8 +115,8 @@ class Dataset(Shape, frozen=True):
     updated_at: str
     namespace: str
     source_name: str
-    fields: Raw
-    tags: Raw
+    fields: Sequence[DatasetField]
+    tags: Sequence[str]
     last_modified_at: str | None
     last_lifecycle_state: str
     description: str | None
@@ -127,7 +124,7 @@ class Dataset(Shape, frozen=True):
     current_version_number: int | None
     column_lineage: Sequence[ColumnLineage] | None
     indirect_input_fields: Sequence[InputField]
-    facets: Raw
+    facets: Facets
     deleted: bool
     aliases: Sequence[Alias] | UnsetType = UNSET
     schema_location: str | UnsetType | None = UNSET  # of streams
@@ -138,7 +135,7 @@ class RunDatasetVersion(Shape, frozen=True):
 
     dataset_version_id: VersionId
     number: int | None
-    facets: Raw
+    facets: Facets
 
 
 class ParentRun(Shape, frozen=True):
@@ -161,21 +158,21 @@ class Run(Shape, frozen=True):
     started_at: str | None
     ended_at: str | None
     duration_ms: int | None
-    args: Raw
+    args: dict[str, Any]
     job: EntityId
     job_version: VersionId | None
     parent: ParentRun | None
     cause: str | None
     input_dataset_versions: Sequence[RunDatasetVersion]
     output_dataset_versions: Sequence[RunDatasetVersion]
-    facets: Raw
+    facets: Facets
 
 
 class RunFacets(Shape, frozen=True):
     """The facets of a run, or of its job as the run reported them."""
 
     run_id: str
-    facets: Raw
+    facets: Facets
 
 
 class DatasetVersion(Shape, frozen=True):
@@ -192,13 +189,13 @@ class DatasetVersion(Shape, frozen=True):
     is_unconfirmed: bool
     namespace: str
     source_name: str
-    fields: Raw
-    tags: Raw
+    fields: Sequence[DatasetField]
+    tags: Sequence[str]
     lifecycle_state: str
     description: str | None
     current_schema_version: str
     created_by_run: Run | None
-    facets: Raw
+    facets: Facets
     schema_location: str | UnsetType | None = UNSET  # of streams
 
 
@@ -220,10 +217,10 @@ class Job(Shape, frozen=True):
     description: str | None
     latest_run: Run | None
     latest_runs: Sequence[Run] | None  # None without any: Marquez' page expects that
-    facets: Raw
+    facets: Facets
     current_version: str | None
-    labels: Raw
-    tags: Raw
+    labels: Sequence[str]
+    tags: Sequence[str]
 
 
 class JobVersion(Shape, frozen=True):
@@ -235,26 +232,9 @@ class JobVersion(Shape, frozen=True):
     version: str
     namespace: str
     location: str | None
-    inputs: Raw
-    outputs: Raw
+    inputs: Sequence[EntityId]
+    outputs: Sequence[EntityId]
     latest_run: Run | None
-
-
-class SearchResult(Shape, frozen=True):
-    """A dataset or job that was found."""
-
-    type: str
-    name: str
-    updated_at: str
-    namespace: str
-    node_id: str
-
-
-class SearchResults(Shape, frozen=True):
-    """A part of what was found, and how many there are in all."""
-
-    total_count: int
-    results: Sequence[SearchResult]
 
 
 class IntervalCount(Shape, frozen=True):
@@ -278,11 +258,115 @@ class EventInterval(Shape, frozen=True):
     other: int
 
 
-def raw(text: str) -> Raw:
-    """Stored JSON, to go out unread."""
-    return Raw(text.encode())
+class Namespaces(Struct, frozen=True):
+    """A part of the list of namespaces."""
+
+    namespaces: Sequence[Namespace]
 
 
-def time_or_none(at: Micros | None) -> str | None:
-    """A time that may be missing, as ISO-8601."""
-    return None if at is None else format_time(at)
+class Grants(Struct, frozen=True):
+    """The grants of a namespace."""
+
+    grants: Sequence[Grant]
+
+
+class Sources(Struct, frozen=True):
+    """A part of the list of sources."""
+
+    sources: Sequence[Source]
+
+
+class Tags(Struct, frozen=True):
+    """A part of the list of tags."""
+
+    tags: Sequence[Tag]
+
+
+class Datasets(Shape, frozen=True):
+    """A part of a namespace's datasets, and how many there are in all."""
+
+    datasets: Sequence[Dataset]
+    total_count: int
+
+
+class DatasetVersions(Shape, frozen=True):
+    """A part of a dataset's versions, and how many there are in all."""
+
+    versions: Sequence[DatasetVersion]
+    total_count: int
+
+
+class CreatedDataset(Shape, frozen=True):
+    """A dataset that is new, and whether its namespace is new too."""
+
+    namespace: str
+    name: str
+    is_namespace_new: bool
+
+
+class Jobs(Shape, frozen=True):
+    """A part of the jobs, and how many there are in all."""
+
+    jobs: Sequence[Job]
+    total_count: int
+
+
+class JobVersions(Shape, frozen=True):
+    """A part of a job's versions, and how many there are in all."""
+
+    versions: Sequence[JobVersion]
+    total_count: int
+
+
+class Runs(Shape, frozen=True):
+    """A part of a job's runs, and how many there are in all."""
+
+    runs: Sequence[Run]
+    total_count: int
+
+
+class AllRuns(Shape, frozen=True):
+    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
+
+    runs: Sequence[Run]
+    next: str | None
+
+
+class Events(Shape, frozen=True):
+    """A part of the events, and how many there are in all."""
+
+    events: Sequence[dict[str, Any]]
+    total_count: int
+
+
+class BatchSummary(Struct, frozen=True):
+    """How many events of a batch were received, and how many were not."""
+
+    received: int
+    successful: int
+    failed: int
+    retriable: int
+    non_retriable: int
+
+
+class FailedEvent(Struct, frozen=True):
+    """An event of a batch that was refused, and whether sending it again may help."""
+
+    index: int
+    reason: str
+    retriable: bool
+
+
+class BatchResult(Struct, frozen=True):
+    """What became of a batch."""
+
+    status: Literal["success", "partial_success", "failure"]
+    summary: BatchSummary
+    failed_events: Sequence[FailedEvent]
+
+
+class DatasetRole(StrEnum):
+    """Which side of a job a dataset stands on."""
+
+    INPUT = "INPUT"
+    OUTPUT = "OUTPUT"

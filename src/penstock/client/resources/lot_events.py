@@ -1,33 +1,73 @@
-"""Following what happens to lots, over as many connections as it takes."""
+"""Calls of lot events: followed as they happen, and delivered to subscribers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from penstock.client.documents.catalog import Document, EntityId
 from penstock.client.errors import ApiError, Failure
-from penstock.client.operation import call, read
-from penstock.client.request import Empty, Reading, Request, get
+from penstock.client.request import (
+    Empty,
+    Reading,
+    Request,
+    call,
+    delete,
+    encode_json,
+    get,
+    put,
+    read,
+)
+from penstock.schema.subscribers import LotEvent, Subscriber, SubscriberKind, Subscribers
+
+
+class _Settings(Struct, frozen=True, omit_defaults=True):
+    kind: str
+    url: str
+    secret: str | UnsetType | None = UNSET
+    namespace: str | None = None
+    dataset: str | None = None
+    after: int | None = None
+
+
+class OutboxCalls:
+    """Who is told of what happens to lots; an administrator's matter."""
+
+    @call
+    def subscribers(self) -> Request[Subscribers]:
+        """Who is told of what happens to lots."""
+        return get(Subscribers, "subscribers")
+
+    @call
+    def subscriber(self, name: str) -> Request[Subscriber]:
+        """One subscriber."""
+        return get(Subscriber, "subscribers", name)
+
+    @call
+    def set_subscriber(
+        self,
+        name: str,
+        kind: SubscriberKind | str,
+        url: str,
+        *,
+        secret: str | UnsetType | None = UNSET,
+        namespace: str | None = None,
+        dataset: str | None = None,
+        after: int | None = None,
+    ) -> Request[Subscriber]:
+        """Make or change a subscriber; a secret that is left out stays, None takes it away."""
+        settings = _Settings(kind, url, secret, namespace, dataset, after)
+        return put(Subscriber, "subscribers", name, body=encode_json(settings))
+
+    @call
+    def delete_subscriber(self, name: str) -> Request[Subscriber]:
+        """Tell a subscriber nothing more."""
+        return delete(Subscriber, "subscribers", name)
+
 
 SILENCE_SECONDS_MAX = 45.0  # three heartbeats of the server
 WAIT_SECONDS_MAX = 10.0
 _PASSING = frozenset({429, 500, 502, 503, 504})
-
-
-class LotEvent(Document, frozen=True):
-    """Something that happened to a lot: `state` is its manifest's, `run` what made it so."""
-
-    id: int
-    at: str
-    kind: str
-    dataset: EntityId
-    lot: str
-    state: str
-    version: str | None
-    job: EntityId | None
-    run: str | None
 
 
 _decode = msgspec.json.Decoder(LotEvent).decode

@@ -1,23 +1,23 @@
-"""What locks show: claims, work, lots, wiring, transitions, and why something does not run.
-
-Attributes are camelCase on the wire and nulls are kept. Times are ISO-8601 texts.
-"""
+"""Wire types of claims, work and wiring, and of the reasons why a job does not run."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
-from penstock.catalog.rows import Role
-from penstock.catalog.shapes import EntityId, Shape
-from penstock.locks.lock_rules import Status
-from penstock.locks.rows import Stale
+from penstock.schema.catalog import DatasetRole, EntityId, VersionId
+from penstock.schema.lot_ids import Interval
+from penstock.schema.lots import Held, Status
+from penstock.schema.shape import Refusal, Shape
 from penstock.states import RunState, WorkState
 
+LEASE_SECONDS_MAX = 7 * 24 * 3600
 
-class Held(Shape, frozen=True):
-    """That an administrator has stopped something."""
 
-    who: str
-    why: str
-    since: str
+class Stale(StrEnum):
+    """What a job does with a lot that it has done when an input of it gets a newer version."""
+
+    RERUN = "rerun"  # make it again
+    HOLD = "hold"  # wait for a person to decide
+    IGNORE = "ignore"  # only tell
 
 
 class Wiring(Shape, frozen=True):
@@ -145,7 +145,7 @@ class LockedDataset(Shape, frozen=True):
 
     namespace: str
     name: str
-    role: Role
+    role: DatasetRole
     status: Status
     locks: Sequence[str]
 
@@ -189,86 +189,6 @@ class WorkPage(Shape, frozen=True):
     """Some of what jobs have done or have to do."""
 
     lots: Sequence[Work]
-
-
-class CheckResult(Shape, frozen=True):
-    """What a check said about a version of a lot."""
-
-    version: str
-    name: str
-    field: str | None
-    success: bool
-    detail: str | None
-    run: str | None
-    at: str
-
-
-class LotChecks(Shape, frozen=True):
-    """What checks said about a lot, the newest version first."""
-
-    checks: Sequence[CheckResult]
-
-
-class CheckOfLot(CheckResult, frozen=True):
-    """What a check said about a version of a lot, with the lot."""
-
-    lot: str
-
-
-class DatasetChecks(Shape, frozen=True):
-    """A part of what checks said about the lots of a dataset, newest first."""
-
-    checks: Sequence[CheckOfLot]
-
-
-class Consumer(Shape, frozen=True):
-    """A job that reads, or has read, a lot; the version is the one it took."""
-
-    namespace: str
-    job: str
-    status: Status
-    version: str | None
-    since: str
-
-
-class Lot(Shape, frozen=True):
-    """One lot of a dataset: who made it, what is locked, who reads it.
-
-    A hold that is lifted may leave nothing behind; only then there is no status.
-    """
-
-    namespace: str
-    dataset: str
-    lot: str
-    status: Status | None
-    version: str | None
-    job: EntityId | None
-    run: str | None
-    since: str | None
-    locks: Sequence[str]
-    consumers: Sequence[Consumer]
-
-
-class LotOnHold(Lot, frozen=True, kw_only=True):
-    """A lot that somebody holds, and what had held it already, if something had."""
-
-    held_before: Held | None
-
-
-class Transition(Shape, frozen=True):
-    """One entry of the log of lots."""
-
-    at: str
-    action: str
-    lot: str
-    namespace: str | None
-    job: str | None
-    dataset: str | None
-    run: str | None
-    was: str
-    became: str
-    who: str
-    why: str
 
 
 class Reason(Shape, frozen=True, omit_defaults=True):
@@ -324,3 +244,67 @@ class Why(Shape, frozen=True):
     causes: Sequence["Why"]
     followed: bool = True
     roots: Sequence[RootCause] = ()
+
+
+class Locks(Shape, frozen=True):
+    """A part of the live claims, and how many there are, counted up to ten thousand."""
+
+    locks: Sequence[Lock]
+    total_count: int
+
+
+class Lease(Shape, frozen=True):
+    """Until when a claim holds."""
+
+    id: str
+    lease_until: str
+
+
+class Completed(Shape, frozen=True):
+    """The versions that a claim has published."""
+
+    id: str
+    versions: Sequence[VersionId]
+
+
+class EndedClaim(Shape, frozen=True):
+    """What became of one claim of several: the versions it published, or why it was refused."""
+
+    id: str
+    versions: Sequence[VersionId]
+    error: Refusal | None
+
+
+class Claims(Shape, frozen=True):
+    """What was claimed, or why there was nothing; and what became of claims to complete."""
+
+    claims: Sequence[Claim]
+    why: NoWorkReason | None
+    ended: Sequence[EndedClaim]
+
+
+class EndedClaims(Shape, frozen=True):
+    """What became of each claim, in the order they were given."""
+
+    ended: Sequence[EndedClaim]
+
+
+class WorkList(Shape, frozen=True):
+    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
+
+    lots: Sequence[Work]
+    total_count: int
+
+
+class DatasetPartitioning(Shape, frozen=True):
+    """Whether a dataset is held, and by which interval its gaps can be named, if by any."""
+
+    held: Held | None
+    interval: Interval | None
+
+
+class JobPartitioning(Shape, frozen=True):
+    """How a job's lots are worked on; None if it does not work lot by lot."""
+
+    wiring: Wiring | None
+    is_arc: bool

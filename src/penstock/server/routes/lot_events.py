@@ -1,19 +1,35 @@
-"""What happens to lots as server-sent events: from now on, or after an event, without a gap."""
+"""Lot events: streamed to readers and delivered to subscribers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import Annotated
 
+from msgspec import UNSET, Meta, UnsetType
+
+from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, Malformed, Unauthorized
 from penstock.lots.outbox import check_not_pruned, last_id
-from penstock.server.epochs import FRESH_SECONDS
-from penstock.server.parameters import Query
-from penstock.server.relay import PAGE, Follower, Frame, read_frames
-from penstock.server.requests import Call
+from penstock.lots.rows import SubscriberRow
+from penstock.schema.admin import KeyRole
+from penstock.schema.shape import time_or_none
+from penstock.schema.subscribers import Subscriber, SubscriberKind, Subscribers
+from penstock.server.content import Body, Query
+from penstock.server.relay import FRESH_SECONDS, PAGE, Follower, Frame, read_frames
+from penstock.server.requests import RequestContext
 from penstock.server.responses import Flow, Write
-from penstock.server.routing import BASE, Reach, Route
+from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
+from penstock.subscribers.commands import (
+    DeleteSubscriber,
+    SetSubscriber,
+    check_secret,
+    get_subscriber,
+    load_subscribers,
+    outbox_of,
+)
+from penstock.subscribers.own_backend import check_not_managed
 
 HEARTBEAT_SECONDS = 15.0
 EVENT_STREAM = "text/event-stream"
@@ -28,7 +44,7 @@ class StreamQuery(Query, frozen=True):
     dataset: str | None = None
 
 
-async def stream_events(call: Call, query: StreamQuery) -> Flow:
+async def stream_events(context: RequestContext, query: StreamQuery) -> Flow:
     """Stream what happens to lots, as server-sent events that go on until somebody hangs up.
 
     An event has the outbox' number as its `id`, its kind as its `event`, and JSON as its `data`.
@@ -36,13 +52,13 @@ async def stream_events(call: Call, query: StreamQuery) -> Flow:
     is kept. Every event is sent, in the order in which it was committed. While nothing happens a
     comment comes every 15 seconds. A reader that is too slow is cut off and goes on where it was.
     """
-    namespace = query.namespace if query.namespace is not None else call.key.namespace
+    namespace = query.namespace if query.namespace is not None else context.key.namespace
     if namespace is not None:
-        call.key.require_namespace(namespace)
-    call.door.relay.check_room()
+        context.key.require_namespace(namespace)
+    context.state.relay.check_room()
     wants = _filter(namespace, query.dataset)
-    position = await call.read(_position, _asked(call.head.last_event_id, query.after))
-    return Flow(EVENT_STREAM, _Stream(call, wants, position).pour)
+    position = await context.read(_position, _asked(context.head.last_event_id, query.after))
+    return Flow(EVENT_STREAM, _Stream(context, wants, position).pour)
 
 
 def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], bool]:
@@ -75,7 +91,7 @@ def _position(tx: Transaction, asked: int | None) -> int:
 class _Stream:
     """One reader's stream; `position` is the last event that was sent or passed over."""
 
-    call: Call
+    context: RequestContext
     wants: Callable[[Frame], bool]
     position: int
 
@@ -83,7 +99,7 @@ class _Stream:
         await write(_mark("following", self.position))
         if not await self._catch_up(write):
             return
-        relay = self.call.door.relay
+        relay = self.context.state.relay
         follower = relay.join(self.wants, self.position)
         try:
             if await self._catch_up(write):
@@ -97,10 +113,10 @@ class _Stream:
 
         A reader does that alone, until it has reached the others.
         """
-        door, more = self.call.door, True
-        while more and not door.relay.is_stopping:
-            frames = await door.in_thread(read_frames, door.plane.database, self.position)
-            if frames and not await may_stay(self.call):
+        state, more = self.context.state, True
+        while more and not state.relay.is_stopping:
+            frames = await state.in_thread(read_frames, state.plane.database, self.position)
+            if frames and not await may_stay(self.context):
                 return False
             await self._send([each for each in frames if self.wants(each)], write)
             if frames:
@@ -119,7 +135,7 @@ class _Stream:
                 await follower.news.wait()
         except TimeoutError:
             is_quiet = True
-        if not await may_stay(self.call):
+        if not await may_stay(self.context):
             return False
         # Something may have come since: to pass over what was seen would lose it.
         if is_quiet and not follower.waiting:
@@ -132,21 +148,21 @@ class _Stream:
     async def _send(self, frames: Sequence[Frame], write: Write) -> None:
         fresh = [each for each in frames if each.id > self.position]
         if fresh:
-            bound = self.call.key.namespace is not None
+            bound = self.context.key.namespace is not None
             await write(b"".join(each.own_text if bound else each.text for each in fresh))
             self.position = fresh[-1].id
 
 
-async def may_stay(call: Call) -> bool:
+async def may_stay(context: RequestContext) -> bool:
     """Return whether the key that a stream was opened with still works.
 
     It is looked up again once the answer that is kept of it is older than a few seconds. A stream
     that was opened without a key ends when the first key is made.
     """
-    gate = call.door.gate
+    gate = context.state.gate
     try:
-        if gate.at_once("GET", call.head, call.sender) is None:
-            await call.door.in_thread(gate.ask, "GET", call.head, call.sender)
+        if gate.at_once("GET", context.head, context.sender) is None:
+            await context.state.in_thread(gate.ask, "GET", context.head, context.sender)
     except (Unauthorized, Busy):  # a key that was revoked is a wrong one
         return False
     return True
@@ -157,41 +173,38 @@ def _mark(words: str, position: int) -> bytes:
     return f": {words}\nid: {position}\n\n".encode()
 
 
-ROUTES = (Route("GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),)
-
-
 # However much is written: whoever follows looks again after each hint.
 QUIET_SECONDS = 1.0
 
 
-async def follow_pulse(call: Call) -> Flow:
+async def follow_pulse(context: RequestContext) -> Flow:
     """Stream a hint whenever something was committed, at most one each second.
 
     An event `changed` has the number of the last write as its `id`. It tells nothing of what was
     written, so that every key may follow it: look again at what is shown. The web page does.
     """
-    call.door.relay.check_room()
-    return Flow(EVENT_STREAM, _Following(call).pour)
+    context.state.relay.check_room()
+    return Flow(EVENT_STREAM, _Following(context).pour)
 
 
 @dataclass
 class _Following:
     """One reader; `spoke` is when it last was told anything."""
 
-    call: Call
+    context: RequestContext
     seen: int = 0
     spoke: float = 0.0
 
     async def pour(self, write: Write) -> None:
-        door = self.call.door
-        self.seen = await door.epochs.last()
+        state = self.context.state
+        self.seen = await state.epochs.last()
         await self._say(write, f": following\nid: {self.seen}\n\n")
-        while not door.stopping:
+        while not state.stopping:
             await asyncio.sleep(FRESH_SECONDS)
-            epoch = await door.epochs.last()
+            epoch = await state.epochs.last()
             quiet = monotonic() - self.spoke
             is_due = epoch != self.seen and quiet >= QUIET_SECONDS
-            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.call):
+            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.context):
                 return
             if is_due:
                 self.seen = epoch
@@ -204,4 +217,97 @@ class _Following:
         await write(text.encode())
 
 
-PULSE_ROUTES = (Route("GET", f"{BASE}/pulse", follow_pulse, Reach.SHARED, media=EVENT_STREAM),)
+_NEXT = {"lots": "next_lot_event", "runs": "next_run_end"}
+
+
+class SubscriberBody(Body, frozen=True):
+    """Where and what a subscriber is told; a secret that is left out stays as it is."""
+
+    kind: SubscriberKind
+    url: str
+    secret: str | UnsetType | None = UNSET
+    namespace: str | None = None
+    dataset: str | None = None
+    after: Annotated[int, Meta(ge=0, le=2**62)] | None = None
+
+
+def list_subscribers(tx: Transaction) -> Subscribers:
+    """List who is told of what happens to lots, and how far each has been told."""
+    return Subscribers([_shown(tx, row) for row in load_subscribers(tx)])
+
+
+def show_subscriber(tx: Transaction, subscriber: str) -> Subscriber:
+    """Show one subscriber: how far it has been told, and why it was not told more."""
+    return _shown(tx, get_subscriber(tx, subscriber))
+
+
+async def set_subscriber(
+    context: RequestContext, subscriber: str, body: SubscriberBody
+) -> Subscriber:
+    """Make a subscriber, or change it; it is tried again at once.
+
+    A webhook gets a signed POST for each event of a lot. A backend of kind openlineage gets our
+    own runs as OpenLineage events, with the secret as its key. Each gets every event in order, at
+    least once. A new one is told from now on, or after the event that `after` names.
+    """
+    check_not_managed(subscriber)
+    secret = body.secret
+    if isinstance(secret, str):
+        check_secret(secret)
+        secret = await context.state.in_thread(context.plane.secrets.seal, secret)
+    command = SetSubscriber(
+        who=context.key.name,
+        name=subscriber,
+        kind=body.kind,
+        url=body.url,
+        secret=secret,
+        namespace=body.namespace or "",
+        dataset=body.dataset or "",
+        after=body.after,
+    )
+    row = await context.submit(command)
+    context.state.deliverer.wake()
+    return await context.read(_shown, row)
+
+
+async def delete_subscriber(context: RequestContext, subscriber: str) -> Subscriber:
+    """Tell a subscriber nothing more."""
+    row = await context.submit(DeleteSubscriber(context.key.name, subscriber))
+    return await context.read(_shown, row)
+
+
+def _shown(tx: Transaction, row: SubscriberRow) -> Subscriber:
+    outbox = outbox_of(row.kind)
+    waiting = tx.fetch_one(_NEXT[outbox], after=row.cursor)
+    return Subscriber(
+        name=row.name,
+        kind=row.kind,
+        url=row.url,
+        has_secret=row.secret is not None,
+        namespace=row.namespace or None,
+        dataset=row.dataset or None,
+        cursor=row.cursor,
+        lag=max(0, last_id(tx, outbox) - row.cursor) if waiting is not None else 0,
+        waiting_since=format_time(waiting[0]) if waiting is not None else None,
+        failures=row.failures,
+        last_error=row.error or None,
+        last_failed_at=time_or_none(row.failed_at),
+        next_try_at=format_time(row.next_try_at) if row.failures else None,
+        last_delivered_at=time_or_none(row.delivered_at),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+    )
+
+
+_ALL = f"{BASE}/subscribers"
+_ONE = f"{_ALL}/{{subscriber}}"
+
+
+ROUTES = (
+    Route(ASYNC, "GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),
+    Route(ASYNC, "GET", f"{BASE}/pulse", follow_pulse, Reach.SHARED, media=EVENT_STREAM),
+    Route(READ, "GET", _ALL, list_subscribers, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(READ, "GET", _ONE, show_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "PUT", _ONE, set_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+    Route(ASYNC, "DELETE", _ONE, delete_subscriber, Reach.EVERYTHING, KeyRole.ADMIN),
+)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from penstock.config import NAME_BYTES_MAX
+from penstock.ids import NAME_BYTES_MAX
 
 # The schema mirrors checks that run later and produce the messages. It counts characters, and the
 # limit counts bytes. A name of only one or two dots would be a folder in a path.
@@ -25,14 +25,13 @@ ARC_NAME_SCHEMA: Final[dict[str, Any]] = {
     "maxLength": 200,
     "pattern": r"^(?!\.{1,2}$)(?=.*\S)[^/\u0000-\u001f\u007f-\u009f]*$",
 }
-
 NAME_OR_NONE_SCHEMA: Final[dict[str, Any]] = {
     "maxLength": NAME_BYTES_MAX,
     "pattern": r"^(?!\.{1,2}$)(|(?=[^\u0000]*\S)[^\u0000]*)$",
 }
-
 Text = Annotated[str, Meta(extra_json_schema=_TEXT)]
 Name = Annotated[str, Meta(extra_json_schema=NAME_SCHEMA)]
 NameOrNone = Annotated[str, Meta(extra_json_schema=NAME_OR_NONE_SCHEMA)]
 LotName = Annotated[str, Meta(extra_json_schema=LOT_SCHEMA)]
 ArcName = Annotated[str, Meta(extra_json_schema=ARC_NAME_SCHEMA)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]

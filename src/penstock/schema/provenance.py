@@ -1,8 +1,10 @@
-"""Where a lot comes from, as it is shown."""
+"""Wire types of provenance, verification and invariants."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
-from penstock.catalog.shapes import EntityId, Shape
+from penstock.schema.catalog import EntityId
+from penstock.schema.shape import Shape
 from penstock.states import ManifestState
 
 
@@ -123,3 +125,49 @@ class Provenance(Shape, frozen=True):
     is_current: bool
     is_whole: bool
     versions: Sequence[LotVersion]
+
+
+class VerifyStepKind(StrEnum):
+    """What a step of a verification tells."""
+
+    PROGRESS = "progress"
+    FAULT = "fault"
+    END = "end"
+
+
+class VerifyCounts(Shape, frozen=True):
+    """How much was read so far; objects are those that deposits have stored.
+
+    The data of `removed` versions is not there to be read.
+    """
+
+    lots: int = 0
+    versions: int = 0
+    removed: int = 0
+    files: int = 0
+    bytes: int = 0
+    objects: int = 0
+    faults: int = 0
+
+
+class VerifyStep(Shape, frozen=True):
+    """How far it is and, if it is a fault, what is wrong where."""
+
+    kind: VerifyStepKind
+    done: VerifyCounts
+    where: str | None = None
+    what: str | None = None
+    lot: str | None = None
+    version: str | None = None
+
+
+class Verdict(Shape, frozen=True):
+    """Whether an invariant holds: how much breaks it, `more` if that is not all, and the first."""
+
+    name: str
+    sentence: str
+    holds: bool
+    broken: int
+    more: bool
+    first: tuple[str, ...]
+    error: str | None = None  # why it could not be looked at
