@@ -62,6 +62,7 @@ page:
 fmt: setup ## sort imports and format the code
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent format
 
 bench: setup ## run the benchmarks and write the report
 	@scripts/zookeeper

@@ -7,10 +7,10 @@ import { defineConfig, type Plugin } from "vite";
 
 const TEXT = /\.(js|css|txt)$/;
 
-/** Packs each file of text, so that the server need not; it unpacks for whoever cannot. */
-function packed(): Plugin {
+/** Compress each text file, so that the server need not; it decompresses for old clients. */
+function compress(): Plugin {
   return {
-    name: "packed",
+    name: "compress",
     apply: "build",
     async writeBundle(options, bundle) {
       for (const name of Object.keys(bundle).filter((each) => TEXT.test(each))) {
@@ -22,31 +22,39 @@ function packed(): Plugin {
   };
 }
 
-/** Writes the licences of everything that the page carries into one file beside it. */
-function licences(): Plugin {
+/** Write the licenses of all bundled packages into one file. */
+function licenses(): Plugin {
   return {
-    name: "licences",
+    name: "licenses",
     apply: "build",
     generateBundle() {
-      const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { version?: string; dev?: boolean; license?: string }> };
-      const carried = Object.entries(lock.packages).filter(([path, about]) => path && !about.dev && existsSync(path));
+      const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+        packages: Record<string, { version?: string; dev?: boolean; license?: string }>;
+      };
+      const carried = Object.entries(lock.packages).filter(
+        ([path, about]) => path && !about.dev && existsSync(path),
+      );
       const texts = carried.map(([path, about]) => {
         const file = readdirSync(path).find((name) => /^licen[cs]e/i.test(name));
         const text = file ? readFileSync(join(path, file), "utf8") : "";
         return `${path.replace("node_modules/", "")} ${about.version}, ${about.license}\n\n${text}`;
       });
-      this.emitFile({ type: "asset", fileName: "licences.txt", source: texts.join(`\n\n${"-".repeat(80)}\n\n`) });
+      this.emitFile({
+        type: "asset",
+        fileName: "licenses.txt",
+        source: texts.join(`\n\n${"-".repeat(80)}\n\n`),
+      });
     },
   };
 }
 
 export default defineConfig({
-  plugins: [licences(), packed()],
+  plugins: [licenses(), compress()],
   build: {
     outDir: "../src/penstock/web/static",
     emptyOutDir: true,
     target: "es2022",
-    // The page's policy allows no file in a data: address but pictures.
+    // The content security policy allows data: addresses only for images.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1700,

@@ -1,1 +1,1 @@
-"""The page in a real browser; it is one package, so that one browser does for all its tests."""
+"""Tests of the page in a real browser. One package, so that all tests share one browser."""

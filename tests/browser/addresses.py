@@ -1,4 +1,4 @@
-"""The address of every view of the page, on the filled servers, by the name of its picture."""
+"""The address of every view on the filled servers, by the name of its screenshot."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
@@ -30,13 +30,13 @@ REVENUE = "marts.daily_revenue"
 
 
 def address(*segments: str, **query: str) -> str:
-    """An address of the page; every segment is encoded whole."""
+    """Format an address of the page; each part is encoded as one segment."""
     path = "/" + "/".join(quote(segment, safe="") for segment in segments)
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def views(scene: Scene) -> Mapping[str, str]:
-    """Every view of the catalog, its lots and jobs."""
+    """List every view of the catalog, its lots and jobs."""
     failed, good = scene.hour(FAILED_HOURS_AGO), scene.hour(WORKING_HOURS_AGO)
     job = ("jobs", SHOP, CLEANING)
     lots = ("datasets", SHOP, CLEAN)
@@ -48,7 +48,7 @@ def views(scene: Scene) -> Mapping[str, str]:
         "lineage": address("lineage", node=node, hops="4"),
         "lineage-columns": address("lineage", node=node, columns="1", direction="upstream"),
         "lineage-indirect": address("lineage", node=node, columns="1", indirect="1", depth="2"),
-        "lineage-as-of": address("lineage", node=node, asOf=f"{scene.began:%Y-%m-%dT00:00:00Z}"),
+        "lineage-as-of": address("lineage", node=node, asOf=f"{scene.started:%Y-%m-%dT00:00:00Z}"),
         "datasets": "/datasets",
         "datasets-found": address("datasets", q="orders"),
         "dataset-lots": address(*lots, lot=failed),
@@ -76,7 +76,7 @@ def views(scene: Scene) -> Mapping[str, str]:
 
 
 def ingest_views(mill: Mill) -> Mapping[str, str]:
-    """Every view of ingest."""
+    """List every view of ingest."""
     batch, job = ("ingest", "batches", mill.failed), mill.jobs(mill.failed)["oats.csv"]["id"]
     return {
         "ingest": "/ingest",
@@ -102,7 +102,7 @@ def ingest_views(mill: Mill) -> Mapping[str, str]:
 
 
 def admin_views(mill: Mill) -> Mapping[str, str]:
-    """Every view of locks, quality, replay, gaps, provenance and the audit log."""
+    """List every view of locks, quality, replay, gaps, provenance and the audit log."""
     bread = {"namespace": MILL, "dataset": BREAD}
     return {
         "locks": "/locks",
@@ -130,5 +130,5 @@ def admin_views(mill: Mill) -> Mapping[str, str]:
 
 
 def _run(scene: Scene, job: str) -> str:
-    found = scene.call("GET", "namespaces", SHOP, "jobs", job, "runs", params={"limit": 1})
-    return str(found["runs"][0]["id"])
+    answer = scene.call("GET", "namespaces", SHOP, "jobs", job, "runs", params={"limit": 1})
+    return str(answer["runs"][0]["id"])

@@ -1,4 +1,4 @@
-"""A page in a real Chromium that watches itself: errors, and requests that go elsewhere."""
+"""Tabs of a real Chromium that record errors and requests to other hosts."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,29 +21,29 @@ UI = Path(__file__).resolve().parents[2] / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
 WIDE = (1280, 800)
 PHONE = (390, 844)
-# Nothing but the page itself may want the network, and no other host can be found.
+# Only the page uses the network, and no other host resolves.
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
-# No view lives long enough to win back what optimising its code costs.
+# No view lives long enough for optimized code to pay off.
 BRIEF = "--js-flags=--no-opt --no-maglev --no-flush-bytecode"
 BLANK = "about:blank"
-# A page that leaves by itself stays in its process, which has read the page's code already.
+# A page that navigates itself keeps its process, which has the page's code already.
 LEAVE = f"() => {{ setTimeout(() => location.replace('{BLANK}')) }}"
 TWO_FRAMES = "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
 PATIENCE_MS = 120_000
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
-# A slow machine is no failure.
+# A slow machine is not a failure.
 expect.set_options(timeout=PATIENCE_MS)
 
 
 @contextmanager
 def chromium(*flags: str) -> Iterator[Browser]:
-    """Debian's Chromium, driven by Playwright, with more flags than it always has."""
+    """Run Debian's Chromium under Playwright with additional flags."""
     program = shutil.which("chromium")
     assert program is not None, "run: make screenshots"
     with sync_playwright() as playwright:
@@ -56,25 +56,25 @@ def chromium(*flags: str) -> Iterator[Browser]:
 
 @dataclass
 class Tab:
-    """A tab on a server's page; `complaints` is everything that should not have happened."""
+    """A tab on a server's page; `complaints` lists its errors."""
 
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
-        """Go to an address of the page, and wait until it has drawn something."""
+        """Open an address, and wait for the first content."""
         self.page.goto(self.url + path)
         self.page.wait_for_selector("main h1, main .empty, main .trouble")
 
     def settle(self) -> None:
-        """Wait until nothing is being read any more."""
+        """Wait until all reads have ended."""
         self.page.wait_for_selector("main h1")
         unfinished = self.page.locator(".waiting, .blank, .canvas.busy")
         expect(unfinished).to_have_count(0)
 
     def forgive(self, words: str) -> None:
-        """Expect complaints with these words, and no others."""
+        """Expect only complaints with this text, and clear them."""
         assert self.complaints != []
         assert [each for each in self.complaints if words not in each] == []
         self.complaints.clear()
@@ -84,48 +84,50 @@ class Tab:
         self.page.emulate_media(color_scheme=theme)
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Make the window as large as this."""
+        """Set the size of the window."""
         width, height = size
         self.page.set_viewport_size({"width": width, "height": height})
 
     def redraw(self) -> None:
-        """Wait until the page has drawn itself anew, in another theme or size."""
+        """Wait until the page is painted in another theme or size."""
         self.page.evaluate(TWO_FRAMES)
         self.settle()
 
     def is_too_wide(self) -> bool:
-        """Whether the whole page can be scrolled sideways."""
-        found: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        return found
+        """Whether the page scrolls sideways."""
+        is_too_wide: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        return is_too_wide
 
     def bring_axe(self) -> None:
-        """Have axe in every view that is opened from now on."""
-        # The page's own policy lets no script in but the server's, so axe comes in another way.
+        """Load axe into every view that is opened after this."""
+        # The content security policy blocks other scripts, so axe is an init script.
         self.page.add_init_script(path=AXE)
 
     def serious_problems(self, *rules: str) -> list[str]:
-        """What axe finds that keeps somebody from using the page, by these rules or by all."""
-        asked: dict[str, Any] = {"resultTypes": ["violations"]}
+        """Return the serious problems that axe finds, by some rules or by all."""
+        options: dict[str, Any] = {"resultTypes": ["violations"]}
         if rules:
-            asked["runOnly"] = {"type": "rule", "values": list(rules)}
-        found: dict[str, Any] = self.page.evaluate("asked => axe.run(document, asked)", asked)
+            options["runOnly"] = {"type": "rule", "values": list(rules)}
+        results: dict[str, Any] = self.page.evaluate(
+            "options => axe.run(document, options)", options
+        )
         return [
             f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]}"
-            for each in found["violations"]
+            for each in results["violations"]
             if each["impact"] in ("serious", "critical")
         ]
 
-    def note_console(self, said: ConsoleMessage) -> None:
-        """Complain about a warning."""
-        if said.type in ("error", "warning"):
-            self.complaints.append(f"{said.type}: {said.text}")
+    def note_console(self, message: ConsoleMessage) -> None:
+        """Record an error or a warning of the console."""
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
 
     def note_error(self, error: Error) -> None:
-        """Complain about an error that nobody caught."""
+        """Record an uncaught error."""
         self.complaints.append(f"error: {error}")
 
     def note_request(self, request: Request) -> None:
-        """Complain about a request that goes elsewhere."""
+        """Record a request to another host."""
         if not request.url.startswith((self.url, "data:", "blob:")):
             self.complaints.append(f"a request to {request.url}")
 
@@ -134,10 +136,10 @@ class Tab:
 def tab(
     browser: Browser, url: str, size: tuple[int, int] = WIDE, alone: bool = False
 ) -> Iterator[Tab]:
-    """A tab with nothing in it; what went wrong in it is a failure.
+    """Open an empty tab; a complaint fails its test.
 
-    A tab that came to a good end is emptied and used again, since a new one takes longer to open
-    than a view; only its history stays. Whoever routes requests or adds scripts wants one alone.
+    A tab that passed is emptied and used again: a new one opens more slowly than a view, and only
+    the history remains. Use `alone` for a tab that routes requests or adds scripts.
     """
     shared = None if alone else next(iter(browser.contexts), None)
     context = shared or browser.new_context(
@@ -151,7 +153,9 @@ def tab(
     try:
         with _watched(opened):
             yield opened
-            complaints = list(opened.complaints)  # what leaving breaks off is nobody's fault
+            complaints = list(
+                opened.complaints
+            )  # without the requests that leaving the page aborts
         if not alone:
             _empty(opened)
     except BaseException:
@@ -165,7 +169,7 @@ def tab(
 
 @contextmanager
 def _watched(opened: Tab) -> Iterator[None]:
-    # Holding each request up to look at it (`page.route`) would turn the browser's cache off.
+    # `page.route` would turn the browser's cache off.
     page = opened.page
     page.on("console", opened.note_console)
     page.on("pageerror", opened.note_error)

@@ -1,11 +1,11 @@
-"""Views looked at one after the other: bright and wide, dark, on half a screen, on a phone."""
+"""Checks of every view: light and wide, dark, on half a screen, on a phone."""
 
 from collections.abc import Mapping
 
 from playwright.sync_api import Browser
 
 from tests.browser.browsing import PHONE, WIDE, Tab, tab
-from tests.browser.reach import columns, out_of_reach, scrolls_unsaid
+from tests.browser.reach import columns, out_of_reach, tables_without_hint
 
 COLOURS = ("color-contrast",)
 HALF = (800, 900)
@@ -13,7 +13,7 @@ REACH = ("scrollable-region-focusable", "target-size")
 
 
 def look_at(browser: Browser, url: str, views: Mapping[str, str]) -> None:
-    """Open every view once; nothing goes wrong in it, and everybody can use it."""
+    """Open every view once, and check it for errors and accessibility."""
     with tab(browser, url, alone=True) as opened:
         opened.bring_axe()
         for name, at in views.items():
@@ -36,16 +36,16 @@ def look_at(browser: Browser, url: str, views: Mapping[str, str]) -> None:
 
 
 def _measure(opened: Tab, name: str, titles: Mapping[str, list[str]]) -> None:
-    """Everything can be seen or scrolled to; a column may be told in a second line instead."""
+    """Check that every column is in view, can be scrolled to, or is in the second line."""
     assert out_of_reach(opened) == [], name
-    assert scrolls_unsaid(opened) == [], name
+    assert tables_without_hint(opened) == [], name
     for label, shown in columns(opened).items():
         table = opened.page.get_by_role("table", name=label, exact=True)
         assert shown == titles[label] or table.locator(".below").count() > 0, (name, label)
 
 
 def _look(opened: Tab, name: str, *rules: str) -> None:
-    found = opened.serious_problems(*rules)
-    assert found == [], (name, found)
+    problems = opened.serious_problems(*rules)
+    assert problems == [], (name, problems)
     assert not opened.is_too_wide(), name
     assert opened.complaints == [], (name, opened.complaints)

@@ -1,4 +1,4 @@
-"""A mill: what the pages for ingest, locks, replay, gaps and checks are looked at with."""
+"""A server with data for the pages of ingest, locks, replay, gaps and checks."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ def has_salt(context):
 
 @dataclass(frozen=True)
 class Mill:
-    """A batch of which a job failed, some that nobody has taken up, and what was begun in vain."""
+    """A batch with a failed job, pending batches, a cancelled replay and a cancelled backfill."""
 
     scene: Scene
     failed: str
@@ -38,19 +38,19 @@ class Mill:
         return self.scene.call(method, *segments, **request)
 
     def jobs(self, batch: str) -> dict[str, Any]:
-        """The jobs of a batch, by the names of their files."""
-        found = self.call("GET", "ingest", "batches", batch, "jobs")["jobs"]
-        return {job["payloadName"]: job for job in found}
+        """Return the jobs of a batch by file name."""
+        jobs = self.call("GET", "ingest", "batches", batch, "jobs")["jobs"]
+        return {job["payloadName"]: job for job in jobs}
 
     def work(self, capability: str, *options: str) -> None:
-        """Let a worker do what there is to do."""
+        """Run a worker until no work is left."""
         command = (capability, "work", "--once", *options)
         done = program(self.scene.folder, *command, variables=dict(self.scene.settings))
         assert done.code == 0, done.err
 
 
 def add_mill(scene: Scene) -> Mill:
-    """Make flour and bread on an empty server, and leave some of it wanting."""
+    """Make flour and bread on an empty server, with failures."""
     (scene.folder / "mill_checks.py").write_text(CHECKS)
     with Client(scene.url) as client:
         _declare(client)
@@ -85,7 +85,7 @@ def _declare(client: Client) -> None:
 
 
 def _replay(mill: Mill) -> str:
-    """A replay that was begun and cancelled."""
+    """Start and cancel a replay."""
     replay = ids.new_id()
     body = {"namespace": MILL, "dataset": FLOUR, "lot": HOURS[4], "why": "it looked damp"}
     mill.call("PUT", "replays", replay, json=body)
@@ -94,16 +94,16 @@ def _replay(mill: Mill) -> str:
 
 
 def _backfill(mill: Mill) -> str:
-    """A backfill that was begun and cancelled."""
+    """Start and cancel a backfill."""
     body = {"from": HOURS[3], "to": HOURS[4], "all": True, "why": "the sieve was torn"}
-    begun = mill.call("POST", "namespaces", MILL, "arcs", GRINDING, "backfills", json=body)
-    backfill = str(begun["backfill"]["id"])
+    answer = mill.call("POST", "namespaces", MILL, "arcs", GRINDING, "backfills", json=body)
+    backfill = str(answer["backfill"]["id"])
     mill.call("POST", "backfills", backfill, "cancel", json={"why": "another sieve"})
     return backfill
 
 
 def _submit(client: Client, folder: Path, name: str, *files: str) -> str:
-    """A batch of files, of which only the first is there."""
+    """Submit a batch of files of which only the first exists."""
     place = folder / "sacks" / name
     place.mkdir(parents=True)
     (place / f"{files[0]}.csv").write_text("sack,kilograms\n1,25\n")

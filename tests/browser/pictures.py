@@ -1,4 +1,4 @@
-"""Draw every view of the page, light and dark: `python -m tests.browser.pictures FOLDER KEPT`."""
+"""Take screenshots of every view: `python -m tests.browser.pictures FOLDER DOCS`."""
 
 import shutil
 import sys
@@ -16,8 +16,8 @@ from tests.browser.scene import empty_scene, scene
 ON_A_PHONE = ("overview", "dataset-lots", "lineage")
 
 
-def main(folder: Path, kept: Path) -> None:
-    """Fill two servers, draw each view into a folder, and renew those that are kept elsewhere."""
+def main(folder: Path, docs: Path) -> None:
+    """Fill two servers, write screenshots to a folder, and update those of the docs."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="penstock-pictures-") as place:
         for part in ("scene", "mill"):
@@ -29,7 +29,7 @@ def main(folder: Path, kept: Path) -> None:
         with empty_scene(Path(place) / "mill") as empty, chromium() as browser:
             mill = add_mill(empty)
             _draw(browser, empty.url, {**ingest_views(mill), **admin_views(mill)}, folder)
-    for picture in kept.glob("*.png"):
+    for picture in docs.glob("*.png"):
         shutil.copy(folder / picture.name, picture)
 
 

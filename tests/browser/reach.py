@@ -1,18 +1,18 @@
-"""Whether everything in a view can be got to: seen, or scrolled to, and nothing cut off."""
+"""Checks that all content of a view can be seen or scrolled to."""
 
 from tests.browser.browsing import Tab
 
-# What is cut with an ellipsis says itself that there is more; a button or a picture does not.
+# An ellipsis shows that text is cut; a button or a picture has none.
 MEASURE = """
 () => {
   const SLACK = 2;
   const CONTROLS = "a, button, input, select, textarea, summary, canvas, svg, img";
   const words = node => [...node.childNodes].some(each => each.nodeType === 3 && each.data.trim());
   const label = node => (node.tagName + ": " + (node.textContent || node.className)).slice(0, 80);
-  const found = [];
+  const problems = [];
   const main = document.querySelector("main");
-  if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
-  if (main.scrollWidth > main.clientWidth + 1) found.push("the view scrolls sideways");
+  if (document.documentElement.scrollWidth > innerWidth) problems.push("the page scrolls sideways");
+  if (main.scrollWidth > main.clientWidth + 1) problems.push("the view scrolls sideways");
   for (const node of document.querySelectorAll("main *, .nav *")) {
     if (node.closest(".react-flow, [aria-hidden=true], svg *, .hit")) continue;
     const isControl = node.matches(CONTROLS);
@@ -28,14 +28,14 @@ MEASURE = """
         [left, right] = [room.left, room.right];
       } else if (style.overflowX !== "visible" && isCut) {
         if (style.textOverflow !== "ellipsis" || node.matches("button, input, select, canvas, img"))
-          found.push("cut off: " + label(node));
+          problems.push("cut off: " + label(node));
         [left, right] = [Math.max(left, room.left), Math.min(right, room.right)];
       }
       if (style.position === "fixed") break;
     }
-    if (right > innerWidth + SLACK || left < -SLACK) found.push("out of sight: " + label(node));
+    if (right > innerWidth + SLACK || left < -SLACK) problems.push("out of sight: " + label(node));
   }
-  return [...new Set(found)];
+  return [...new Set(problems)];
 }
 """
 TITLES = """
@@ -54,18 +54,18 @@ HINTS = """
 
 
 def out_of_reach(opened: Tab) -> list[str]:
-    """What of a view is cut off, or lies where nobody can scroll to."""
-    found: list[str] = opened.page.evaluate(MEASURE)
-    return found
+    """List the content that is cut off or out of reach of scrolling."""
+    problems: list[str] = opened.page.evaluate(MEASURE)
+    return problems
 
 
-def scrolls_unsaid(opened: Tab) -> list[str]:
-    """The tables with more at their right than is seen, and no hint of it."""
-    found: list[str] = opened.page.evaluate(HINTS)
-    return found
+def tables_without_hint(opened: Tab) -> list[str]:
+    """List the tables with columns beyond the right edge and no hint of them."""
+    labels: list[str] = opened.page.evaluate(HINTS)
+    return labels
 
 
 def columns(opened: Tab) -> dict[str, list[str]]:
-    """The titles of the columns of every table."""
-    found: dict[str, list[str]] = opened.page.evaluate(TITLES)
-    return found
+    """Return the column titles of every table."""
+    titles: dict[str, list[str]] = opened.page.evaluate(TITLES)
+    return titles

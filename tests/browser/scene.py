@@ -1,4 +1,4 @@
-"""What the page is looked at with: the demo's week, and a flow that is running, failed and held."""
+"""A server with the week of the demo, and with running, failed and held work."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,41 +28,41 @@ PROFILE = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-m
 
 @dataclass(frozen=True)
 class Scene:
-    """A server with everything in it; lots are named by the hours that they lie back."""
+    """A filled server; its lots are addressed by hours before the start."""
 
     server: ServerProcess
     folder: Path
     settings: Mapping[str, str]
     client: httpx.Client
-    began: datetime
+    started: datetime
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return self.server.url
 
     def call(self, method: str, *segments: str, **request: Any) -> Any:
-        """Call a path below the API's base; every segment is encoded whole."""
+        """Call a path of the API; each part is encoded as one segment."""
         path = "/".join(["/api/v1", *(quote(segment, safe="") for segment in segments)])
         answer = self.client.request(method, path, **request)
         assert answer.is_success, answer.text
         return answer.json()
 
     def hour(self, ago: int) -> str:
-        """The lot of a whole hour, so many before the scene began."""
-        at = self.began - timedelta(hours=ago)
+        """Return the lot of an hour before the start."""
+        at = self.started - timedelta(hours=ago)
         return f"{at:%Y%m%d}PT1H{at.hour:02d}"
 
     def work(self, *command: str) -> None:
-        """Let a worker do what there is to do."""
+        """Run a worker until no work is left."""
         done = program(self.folder, *command, "work", "--once", variables=dict(self.settings))
         assert done.code == 0, done.err
 
 
 @contextmanager
-def scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
-    """A server on a new database, filled with what was there when it began."""
-    with empty_scene(folder, began) as filled:
+def scene(folder: Path, started: datetime | None = None) -> Iterator[Scene]:
+    """Run a filled server on a new database."""
+    with empty_scene(folder, started) as filled:
         _load_the_demo(filled)
         _declare_arcs(filled)
         _register_and_run(filled)
@@ -71,8 +71,8 @@ def scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
 
 
 @contextmanager
-def empty_scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
-    """A server on a new database; its lots are counted back from when it began, which is now."""
+def empty_scene(folder: Path, started: datetime | None = None) -> Iterator[Scene]:
+    """Run a server on a new database; its lots count back from `started`."""
     database = f"sqlite:///{folder / 'penstock.db'}"
     kept = {"objects": f"file://{folder}/objects", "ingest_folder": f"{folder}/work"}
     settings = {
@@ -80,7 +80,7 @@ def empty_scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
         **{f"PENSTOCK_{name.upper()}": value for name, value in kept.items()},
     }
     with serving(database, **kept) as server, server.client() as client:
-        yield Scene(server, folder, settings, client, began or datetime.now(UTC))
+        yield Scene(server, folder, settings, client, started or datetime.now(UTC))
 
 
 def _load_the_demo(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What stands in the address is what is shown, and what makes no sense in it breaks nothing."""
+"""The address is the state of the page, and invalid values in it break nothing."""
 
 import re
 from datetime import timedelta
@@ -17,8 +17,8 @@ NODE = f"dataset:{WAREHOUSE}:{REVENUE}"
 LONG_MS = 3_600_000
 
 
-def test_the_time_of_a_graph_is_the_one_in_the_address(browser: Browser, scene: Scene) -> None:
-    as_of = f"{scene.began - timedelta(days=3):%Y-%m-%dT%H:%M:17Z}"
+def test_graph_has_the_time_of_the_address(browser: Browser, scene: Scene) -> None:
+    as_of = f"{scene.started - timedelta(days=3):%Y-%m-%dT%H:%M:17Z}"
     shown = as_of.replace("T", " ").replace("Z", " UTC")
     with open_tab(browser, scene.url, alone=True) as opened:
         page, bar = opened.page, opened.page.locator(".time-slider")
@@ -36,17 +36,15 @@ def test_the_time_of_a_graph_is_the_one_in_the_address(browser: Browser, scene: 
         expect(page).not_to_have_url(at)
         moved = re.search(r"asOf=([^&]*)", page.url)
         assert moved is not None
-        said = moved[1].replace("%3A", ":").replace("T", " ").replace(".000Z", " UTC")
-        expect(bar).to_contain_text(said)
+        time = moved[1].replace("%3A", ":").replace("T", " ").replace(".000Z", " UTC")
+        expect(bar).to_contain_text(time)
 
 
-def test_an_address_with_a_time_that_is_none_says_so_and_leads_out(
-    browser: Browser, scene: Scene
-) -> None:
+def test_invalid_time_in_the_address_is_reported(browser: Browser, scene: Scene) -> None:
     with open_tab(browser, scene.url) as opened:
         asked = address("lineage", node=NODE, asOf="garbage", days="x", hops="-3", direction="up")
         opened.page.goto(opened.url + asked)
-        expect(opened.page.locator(".time-slider")).to_contain_text("“garbage” is no time")
+        expect(opened.page.locator(".time-slider")).to_contain_text("“garbage” is not a time")
         expect(opened.page.locator(".trouble")).to_be_visible()
         opened.page.get_by_role("button", name="Back to now").click()
         opened.settle()
@@ -54,28 +52,28 @@ def test_an_address_with_a_time_that_is_none_says_so_and_leads_out(
         opened.complaints.clear()  # of the browser, about what the server refused
 
 
-def test_jobs_are_searched_in_the_namespace_that_is_chosen(tab: Tab) -> None:
+def test_job_search_covers_the_chosen_namespace(tab: Tab) -> None:
     tab.open(address("jobs", q="clicks", namespace=SHOP))
-    found = tab.page.get_by_role("table", name="jobs found")
-    expect(found).to_contain_text(CLEANING)
+    results = tab.page.get_by_role("table", name="jobs found")
+    expect(results).to_contain_text(CLEANING)
     tab.page.get_by_label("Namespace").select_option(WAREHOUSE)
-    expect(tab.page.locator("main")).to_contain_text("Nothing is named like that")
+    expect(tab.page.locator("main")).to_contain_text("No job matches")
     expect(tab.page.get_by_label("Latest run")).to_be_disabled()
 
 
-def test_the_runs_of_an_arc_say_why_they_failed(tab: Tab) -> None:
+def test_runs_of_an_arc_show_the_cause_of_failure(tab: Tab) -> None:
     tab.open(address("jobs", SHOP, CLEANING))
     expect(tab.page.get_by_role("table", name="runs")).to_contain_text("row 17: no such user")
 
 
-def test_what_is_looked_for_in_a_graph_in_vain_is_said(tab: Tab) -> None:
+def test_graph_search_shows_the_number_of_matches(tab: Tab) -> None:
     tab.open(address("lineage", node=f"dataset:{SHOP}:{CLEAN}", q="nothing like this"))
-    expect(tab.page.locator(".lineage-bar").first).to_contain_text("none named like that")
+    expect(tab.page.locator(".lineage-bar").first).to_contain_text("none found")
     tab.open(address("lineage", node=f"dataset:{SHOP}:{CLEAN}", q=RAW))
-    expect(tab.page.locator(".lineage-bar").first).to_contain_text("1 named like that")
+    expect(tab.page.locator(".lineage-bar").first).to_contain_text("1 found")
 
 
-def test_a_batch_is_found_by_its_id(tab: Tab) -> None:
+def test_palette_finds_a_batch_by_its_id(tab: Tab) -> None:
     tab.open("/")
     tab.page.keyboard.press("/")
     tab.page.keyboard.type("bid0000000001")

@@ -1,4 +1,4 @@
-"""What ties the page to its server: a key where one is asked for, and news of what changes."""
+"""The connection to the server: keys, live updates, and outages."""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from penstock.access.keys import Keys
+from penstock.access.keys import KeyRole, Keys
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.schema.admin import KeyRole
 from tests.browser.addresses import address
 from tests.browser.browsing import tab as open_tab
 from tests.browser.scene import CLEANING, RAW, SHOP, Scene
@@ -21,13 +20,13 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 EVERYWHERE = "0.0.0.0"
 STREAM = "**/api/v1/pulse"
-# Longer than the page ever waits before it tries the stream again.
+# Longer than the longest retry interval of the stream.
 LONG_MS = 30_000
 
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """A server that wants a key, and a key."""
+    """A server that needs a key, and a key."""
     url = sqlite_database(tmp_path / "penstock.db")
     database = open_database(url)
     token = Keys(database, clock=system_clock).create("miller", KeyRole.ADMIN, who="test").token
@@ -43,7 +42,7 @@ def enter(page: Page, key: str) -> None:
 
 
 def enter_wrong_and_right(page: Page, key: str) -> None:
-    """Enter a wrong key, which is refused, and then the right one, which is not."""
+    """Enter a wrong key, which is refused, then the right one."""
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("A key is needed")
     enter(page, "pst_wrong")
@@ -52,7 +51,7 @@ def enter_wrong_and_right(page: Page, key: str) -> None:
     expect(dialog).to_have_count(0)
 
 
-def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
+def test_key_is_requested_kept_in_the_tab_and_removed(
     browser: Browser, guarded: tuple[str, str]
 ) -> None:
     url, token = guarded
@@ -65,7 +64,7 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
         page.reload()
         expect(page.locator("main")).to_contain_text("miller")
         expect(dialog).to_have_count(0)
-        page.get_by_role("button", name="forget the key").click()
+        page.get_by_role("button", name="remove the key").click()
         expect(dialog).to_contain_text("A key is needed")
         expect(page.locator("main .trouble")).to_have_count(1)
         expect(page.locator("main")).not_to_contain_text("miller")
@@ -73,7 +72,7 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
         opened.forgive("401")
 
 
-def test_a_late_answer_to_another_key_does_not_ask_for_one_again(
+def test_late_answer_to_a_former_key_requests_no_key(
     browser: Browser, guarded: tuple[str, str]
 ) -> None:
     url, token = guarded
@@ -100,7 +99,7 @@ def test_a_late_answer_to_another_key_does_not_ask_for_one_again(
         opened.forgive("401")
 
 
-def test_what_was_read_stays_while_nobody_answers(browser: Browser, scene: Scene) -> None:
+def test_data_stays_while_the_server_does_not_answer(browser: Browser, scene: Scene) -> None:
     with open_tab(browser, scene.url, alone=True) as opened:
         page, liveness = opened.page, opened.page.locator(".liveness")
         page.clock.install()
@@ -119,9 +118,7 @@ def test_what_was_read_stays_while_nobody_answers(browser: Browser, scene: Scene
         opened.forgive("ERR_FAILED")
 
 
-def test_nothing_is_counted_or_called_missing_before_it_is_read(
-    browser: Browser, scene: Scene
-) -> None:
+def test_no_count_and_no_empty_result_before_the_answer(browser: Browser, scene: Scene) -> None:
     late: list[Route] = []
 
     def hold_up(route: Route) -> None:
@@ -134,22 +131,20 @@ def test_nothing_is_counted_or_called_missing_before_it_is_read(
         listed = page.locator(".panel", has=page.get_by_role("table", name="jobs"))
         expect(listed).to_contain_text("reading…")
         expect(listed).not_to_contain_text("0 jobs")
-        # Who types slowly searches for the first words, too.
+        # Slow typing also searches for the first words.
         with page.expect_request(re.compile(r"/api/v1/search\?.*this")) as asked:
             page.keyboard.press("/")
             page.keyboard.type("nothing like this")
-        found = page.get_by_role("dialog")
-        expect(found).to_contain_text("Searching…")
+        palette = page.get_by_role("dialog")
+        expect(palette).to_contain_text("Searching…")
         [last] = [route for route in late if route.request == asked.value]
         last.fulfill(status=503, json={"message": "the disk is slow"})
-        expect(found).to_contain_text("Names could not be searched. the disk is slow")
-        expect(found).not_to_contain_text("Nothing matches")
+        expect(palette).to_contain_text("The search failed. the disk is slow")
+        expect(palette).not_to_contain_text("Nothing matches")
         opened.forgive("503")
 
 
-def test_the_server_is_asked_now_and_then_while_the_stream_cannot_be_had(
-    browser: Browser, scene: Scene
-) -> None:
+def test_page_polls_without_the_event_stream(browser: Browser, scene: Scene) -> None:
     at = ("namespaces", SHOP, "datasets", RAW)
     with open_tab(browser, scene.url, alone=True) as opened:
         page, liveness = opened.page, opened.page.locator(".liveness")
@@ -159,12 +154,12 @@ def test_the_server_is_asked_now_and_then_while_the_stream_cannot_be_had(
         expect(liveness).to_have_text("Connecting")
         while liveness.inner_text() != "Every 5 s":
             page.clock.fast_forward(LONG_MS)
-        scene.call("POST", *at, "hold", json={"why": "nobody tells the page"})
+        scene.call("POST", *at, "hold", json={"why": "the stream is down"})
         page.clock.fast_forward(LONG_MS)
-        expect(page.locator("main")).to_contain_text("nobody tells the page")
+        expect(page.locator("main")).to_contain_text("the stream is down")
         page.unroute(STREAM)
         page.clock.fast_forward(LONG_MS)
         expect(liveness).to_have_text("Live")
-        scene.call("POST", *at, "unhold", json={"why": "it hears again"})
+        scene.call("POST", *at, "unhold", json={"why": "the stream is up"})
         expect(page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
         opened.forgive("503")

@@ -1,10 +1,10 @@
-"""Namespaces and datasets are created on the page, by keys that may."""
+"""The creation of namespaces and datasets."""
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from penstock.schema.admin import KeyRole
-from tests.browser.acting import hear
+from tests.browser.acting import expect_toast
 from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
 from tests.browser.scene import Scene, empty_scene
@@ -17,7 +17,7 @@ __all__ = ["guarded"]
 
 
 def fill(tab: Tab, button: str, **fields: str) -> None:
-    """Open a dialog, fill it in and send it."""
+    """Open a dialog, fill in its form and send it."""
     tab.page.locator("main").get_by_role("button", name=button).first.click()
     dialog = tab.page.get_by_role("dialog", name=button)
     for label, text in fields.items():
@@ -25,7 +25,7 @@ def fill(tab: Tab, button: str, **fields: str) -> None:
     dialog.get_by_role("button", name="Create").click()
 
 
-def test_a_namespace_and_a_dataset_are_created(
+def test_namespace_and_dataset_are_created(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with (
@@ -34,13 +34,13 @@ def test_a_namespace_and_a_dataset_are_created(
     ):
         tab.open("/datasets")
         tab.settle()
-        expect(tab.page.locator("main .empty")).to_contain_text("No dataset here yet")
+        expect(tab.page.locator("main .empty")).to_contain_text("No dataset yet")
 
         fill(tab, "New namespace", name="shop", owner="ann", description="what is sold")
-        hear(tab.page, "Namespace shop is created.")
+        expect_toast(tab.page, "Namespace shop is created.")
         expect(tab.page.get_by_role("combobox", name="Namespace")).to_have_value("shop")
         fill(tab, "New dataset", name="orders", description="one row each")
-        hear(tab.page, "Dataset orders is created.")
+        expect_toast(tab.page, "Dataset orders is created.")
         expect(tab.page.locator("main h1")).to_contain_text("orders")
 
         namespace = scene.call("GET", "namespaces", "shop")
@@ -49,7 +49,7 @@ def test_a_namespace_and_a_dataset_are_created(
         assert scene.call("GET", *at)["description"] == "one row each"
 
 
-def test_a_name_that_exists_is_refused_in_the_dialog(tab: Tab, scene: Scene) -> None:
+def test_dialog_shows_that_a_name_exists(tab: Tab, scene: Scene) -> None:
     tab.open("/datasets")
     tab.settle()
 
@@ -61,7 +61,7 @@ def test_a_name_that_exists_is_refused_in_the_dialog(tab: Tab, scene: Scene) -> 
     tab.forgive("409")
 
 
-def test_creating_is_offered_to_keys_that_may(browser: Browser, guarded: ServerProcess) -> None:
+def test_create_buttons_depend_on_the_key(browser: Browser, guarded: ServerProcess) -> None:
     both = ["New namespace", "New dataset"]
     for role, namespace, acts in (
         (KeyRole.ADMIN, None, both),

@@ -1,4 +1,4 @@
-"""Long lists: any place in them is a step away, and they are found as they were left."""
+"""Long lists: paging, scroll positions, and jumps to the next gap."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ BARN, BALES, HOURS = "barn", "bales", "hours"
 WET = "20260120PT1H07"
 LOTS = 6_000
 PAGE = 100
-# A hand that drags the bar: so many places on its way, each drawn, and none that it stays at.
+# A drag of the scroll bar: each stop is painted, but the drag rests at none.
 STOPS = 40
 DRAG = """
 async (view, stops) => {
@@ -58,16 +58,16 @@ def barn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def rows_of(page: Page) -> Locator:
-    """The list of lots, which is scrolled."""
+    """Return the scrolling list of lots."""
     return page.get_by_role("rowgroup", name="lots: rows")
 
 
 def offsets(asked: list[str]) -> list[int]:
-    """Which parts of the list were asked for."""
-    return [int(found[1]) for url in asked if (found := re.search(r"/lots\?.*offset=(\d+)", url))]
+    """Return the offsets of the requested pages."""
+    return [int(match[1]) for url in asked if (match := re.search(r"/lots\?.*offset=(\d+)", url))]
 
 
-def test_parts_that_are_only_passed_are_not_read(browser: Browser, barn: Scene) -> None:
+def test_pages_passed_by_a_drag_are_not_read(browser: Browser, barn: Scene) -> None:
     asked: list[str] = []
     with open_tab(browser, barn.url, alone=True) as opened:
         page = opened.page
@@ -86,7 +86,7 @@ def test_parts_that_are_only_passed_are_not_read(browser: Browser, barn: Scene) 
 
 
 def scroll_to_the_middle(opened: Tab) -> str:
-    """Scroll a list to its middle; a lot that is seen there."""
+    """Scroll a list to its middle, and return a lot in view."""
     rows = rows_of(opened.page)
     expect(rows).to_contain_text("bale00000")
     rows.evaluate("view => { view.scrollTop = view.scrollHeight / 2 }")
@@ -95,7 +95,7 @@ def scroll_to_the_middle(opened: Tab) -> str:
     return lot
 
 
-def test_a_list_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
+def test_list_restores_its_scroll_position(browser: Browser, barn: Scene) -> None:
     with open_tab(browser, barn.url) as opened:
         page = opened.page
         opened.open(address("datasets", BARN, BALES))
@@ -113,7 +113,7 @@ def test_a_list_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
         expect(rows_of(page)).to_contain_text("bale00000")
 
 
-def test_a_view_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
+def test_view_restores_its_scroll_position(browser: Browser, barn: Scene) -> None:
     with open_tab(browser, barn.url, (PHONE[0], 400)) as opened:
         page = opened.page
         opened.open(address("datasets", BARN, BALES))
@@ -127,7 +127,7 @@ def test_a_view_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
         page.wait_for_function(f"({top})() === 120")
 
 
-def test_the_one_odd_lot_of_many_is_a_step_away(browser: Browser, barn: Scene) -> None:
+def test_legend_scrolls_to_the_only_held_lot(browser: Browser, barn: Scene) -> None:
     asked: list[str] = []
     with open_tab(browser, barn.url) as opened:
         page = opened.page
@@ -150,5 +150,5 @@ def test_the_one_odd_lot_of_many_is_a_step_away(browser: Browser, barn: Scene) -
         page.keyboard.up("ArrowRight")
         expect(page).to_have_url(re.compile("lot=20260122PT1H07"))
         opened.settle()
-    passed = {found[1] for url in asked if (found := re.search("from=([^&]*)", url))}
+    passed = {match[1] for url in asked if (match := re.search("from=([^&]*)", url))}
     assert len(passed) < 10

@@ -1,4 +1,4 @@
-"""Whatever a thing is called, it is listed, linked, opened and shown whole."""
+"""Unusual names are listed, linked, opened and shown in full."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A server with things of odd names: each name a namespace, a job and a dataset."""
+    """A server on which each name is a namespace, a job and a dataset."""
     with empty_scene(tmp_path_factory.mktemp("named")) as scene:
         for name in NAMES.values():
             thing = {"namespace": name, "name": name}
@@ -42,9 +42,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_a_thing_of_any_name_is_opened_from_where_it_is_listed(
-    browser: Browser, named: Scene, name: str
-) -> None:
+def test_any_name_is_opened_from_its_list(browser: Browser, named: Scene, name: str) -> None:
     with open_tab(browser, named.url, WIDE) as opened:
         page, heading = opened.page, opened.page.locator("main h1")
         for kind, at in (("datasets", "datasets"), ("jobs", "jobs")):
@@ -58,7 +56,7 @@ def test_a_thing_of_any_name_is_opened_from_where_it_is_listed(
         expect(page.locator("main")).to_contain_text(name)
 
 
-def test_no_name_is_cut_off_on_the_pages_of_what_it_names(browser: Browser, named: Scene) -> None:
+def test_no_name_is_cut_off_on_its_pages(browser: Browser, named: Scene) -> None:
     name = NAMES["long"]
     dataset, job = ("datasets", name, name), ("jobs", name, name)
     shown = (

@@ -1,4 +1,4 @@
-"""The overview: everything that waits for a person is told, and nothing is called right unread."""
+"""The overview: every problem is listed, and no state is claimed before it is read."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ HELD_LOTS = "**/api/v1/held-lots*"
 
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A server on which nothing was ever done."""
+    """A server without data."""
     with empty_scene(tmp_path_factory.mktemp("untouched")) as scene:
         yield scene
 
@@ -32,12 +32,12 @@ def mill_tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
 
 
 def tile(tab: Tab, label: str) -> Locator:
-    """The numbers of one kind."""
+    """Return the tile with a label."""
     heading = tab.page.get_by_role("heading", name=label, exact=True)
     return tab.page.locator(".tile").filter(has=heading)
 
 
-def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> None:
+def test_every_hold_is_a_problem(mill_tab: Tab, mill: Mill) -> None:
     lot = ("namespaces", MILL, "datasets", FLOUR, "lots", HOURS[4])
     deposit = {"collection": SACKS, "url": f"file://{mill.scene.folder}/sacks/bran.csv"}
     batch = ("ingest", "batches", mill.call("POST", "ingest", "batches", json=deposit)["id"])
@@ -56,11 +56,11 @@ def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> 
     problems = mill_tab.page.locator(".problems li")
     for *_, why in stops:
         expect(problems.filter(has_text=why)).to_have_count(1)
-    expect(problems.filter(has_text=batch[-1])).to_contain_text("is held")
+    expect(problems.filter(has_text=batch[-1])).to_contain_text("is on hold")
     for lot in mill.call("GET", "held-lots", params={"forChecks": True})["lots"]:
-        expect(problems.filter(has_text=lot["lot"])).to_contain_text("Held by its checks")
+        expect(problems.filter(has_text=lot["lot"])).to_contain_text("Its checks failed")
     expect(problems.filter(has_text="has stale lots")).to_contain_text(GRINDING)
-    held = tile(mill_tab, "Held")
+    held = tile(mill_tab, "On hold")
     expect(held).to_contain_text("1 ingest queue")
     expect(held).to_contain_text("1 collection")
     held.get_by_role("link", name=re.compile("lots?$")).click()
@@ -74,7 +74,7 @@ def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> 
     mill.work("arcs")
 
 
-def test_each_number_leads_to_what_it_counts(mill_tab: Tab, mill: Mill) -> None:
+def test_each_number_links_to_its_list(mill_tab: Tab, mill: Mill) -> None:
     late = mill.call("GET", "standing")["late"]
     assert len(late) > 1
     mill_tab.open("/")
@@ -89,9 +89,7 @@ def test_each_number_leads_to_what_it_counts(mill_tab: Tab, mill: Mill) -> None:
         expect(listed).to_contain_text(each["dataset"])
 
 
-def test_nothing_is_called_right_before_everything_is_read(
-    browser: Browser, untouched: Scene
-) -> None:
+def test_no_all_clear_before_everything_is_read(browser: Browser, untouched: Scene) -> None:
     late: list[Route] = []
 
     def hold_up(route: Route) -> None:
@@ -102,29 +100,25 @@ def test_nothing_is_called_right_before_everything_is_read(
         opened.page.route(HELD_LOTS, hold_up)
         opened.open("/")
         expect(problems).to_contain_text("Reading held lots")
-        expect(tile(opened, "Held")).to_contain_text("…")
+        expect(tile(opened, "On hold")).to_contain_text("…")
         late[0].fulfill(status=503, json={"message": "the disk is slow"})
         expect(problems).to_contain_text("held lots: the disk is slow")
-        expect(problems).not_to_contain_text("Nothing has come yet")
+        expect(problems).not_to_contain_text("No data yet")
         opened.forgive("503")
 
 
-def test_a_key_that_may_not_read_a_part_is_told_that_it_is_not_shown(
-    browser: Browser, mill: Mill
-) -> None:
+def test_part_that_a_key_may_not_read_is_reported(browser: Browser, mill: Mill) -> None:
     with open_tab(browser, mill.scene.url, alone=True) as opened:
         refused = {"status": 403, "json": {"message": "this key is for another namespace"}}
         opened.page.route(HELD_LOTS, lambda route: route.fulfill(**refused))
         opened.open("/")
         problems = opened.page.locator(".problems")
-        expect(problems).to_contain_text("held lots: your key may not see it")
+        expect(problems).to_contain_text("held lots: your key may not read it")
         expect(problems.locator("li").first).to_be_visible()
         opened.forgive("403")
 
 
-def test_where_nothing_was_done_it_is_said_what_to_do_first(
-    browser: Browser, untouched: Scene
-) -> None:
+def test_empty_server_shows_the_first_steps(browser: Browser, untouched: Scene) -> None:
     with open_tab(browser, untouched.url) as opened:
         opened.open("/")
         opened.settle()
@@ -132,7 +126,7 @@ def test_where_nothing_was_done_it_is_said_what_to_do_first(
         expect(opened.page.locator(".bars-top").first).to_have_text("0")
 
 
-def test_a_key_for_a_namespace_that_nobody_told_of_is_told_what_to_do_first(
+def test_key_of_an_unknown_namespace_sees_the_first_steps(
     browser: Browser, untouched: Scene
 ) -> None:
     missing = {"status": 404, "json": {"message": "there is no namespace 'new'"}}
@@ -141,26 +135,24 @@ def test_a_key_for_a_namespace_that_nobody_told_of_is_told_what_to_do_first(
         opened.open("/")
         opened.settle()
         problems = opened.page.locator(".problems")
-        expect(problems).to_contain_text("Nothing has come yet")
-        expect(problems).not_to_contain_text("Not everything is shown")
+        expect(problems).to_contain_text("No data yet")
+        expect(problems).not_to_contain_text("Some problems may be missing")
         opened.forgive("404")
 
 
-def test_lots_with_free_names_stand_below_the_grid_and_say_who_holds_them(
-    mill_tab: Tab, mill: Mill
-) -> None:
+def test_lots_with_free_names_are_below_the_grid(mill_tab: Tab, mill: Mill) -> None:
     dataset = ("namespaces", MILL, "datasets", "husks")
     source = {"type": "FILES", "connectionUrl": "file:///shed"}
     mill.call("PUT", "sources", "shed", json=source)
     table = {"type": "DB_TABLE", "physicalName": "husks", "sourceName": "shed"}
     mill.call("PUT", *dataset, json=table)
     mill.call("POST", *dataset, "lots", json={"lots": [*HOURS, "bid0000009999"]})
-    hold = {"why": "nobody weighed it"}
+    hold = {"why": "it is not weighed yet"}
     mill.call("POST", *dataset, "lots", "bid0000009999", "hold", json=hold)
     mill_tab.open(address("datasets", MILL, "husks"))
     expect(mill_tab.page.locator(".heat canvas")).to_be_visible()
     others = mill_tab.page.get_by_role("table", name="lots")
     expect(others).to_contain_text("bid0000009999")
     others.get_by_role("link", name="bid0000009999").click()
-    expect(mill_tab.page.locator("main")).to_contain_text("nobody weighed it")
+    expect(mill_tab.page.locator("main")).to_contain_text("it is not weighed yet")
     mill.call("POST", *dataset, "lots", "bid0000009999", "unhold", json={"why": "weighed"})

@@ -1,46 +1,44 @@
-"""Every view of the page, opened on a filled server: it draws, and nothing goes wrong."""
+"""Every view on a filled server: rendering, phones, late code, accessibility."""
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.acting import ask
+from tests.browser.acting import open_dialog
 from tests.browser.addresses import address, views
 from tests.browser.browsing import PHONE, THEMES, Tab
 from tests.browser.browsing import tab as open_tab
 from tests.browser.looking import look_at
 from tests.browser.scene import CLEAN, REPORTING, SHOP, Scene
 
-# React draws at the first of these messages; what it does after that has to wait for the next one.
+# React renders in the first of these messages; its effects wait for the next one.
 SLOW_AFTER_DRAWING = """
 let messages = 0;
 const send = MessagePort.prototype.postMessage;
-MessagePort.prototype.postMessage = function (...said) {
-  setTimeout(() => send.apply(this, said), messages++ ? 500 : 0);
+MessagePort.prototype.postMessage = function (...args) {
+  setTimeout(() => send.apply(this, args), messages++ ? 500 : 0);
 };
 """
 
-# Longer than the page ever waits before it looks again.
+# Longer than the longest retry interval of the page.
 LONG_MS = 30_000
 
-# They use one server and one browser: one worker has them all.
+# One worker runs all of them, with one server and one browser.
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_every_view_opens_and_can_be_used_by_everybody(browser: Browser, scene: Scene) -> None:
+def test_every_view_is_accessible(browser: Browser, scene: Scene) -> None:
     look_at(browser, scene.url, views(scene))
 
 
 @pytest.mark.parametrize("name", ["overview", "dataset-lots", "lineage"])
-def test_a_view_that_is_opened_on_a_phone_fits_it(
-    browser: Browser, scene: Scene, name: str
-) -> None:
+def test_view_fits_a_phone(browser: Browser, scene: Scene, name: str) -> None:
     with open_tab(browser, scene.url, PHONE) as opened:
         opened.open(views(scene)[name])
         opened.settle()
         assert not opened.is_too_wide()
 
 
-def test_a_phone_shows_whose_claim_would_be_ended(browser: Browser, scene: Scene) -> None:
+def test_claim_shows_its_worker_on_a_phone(browser: Browser, scene: Scene) -> None:
     with open_tab(browser, scene.url, PHONE) as opened:
         opened.open("/locks")
         claims = opened.page.get_by_role("table", name="claims")
@@ -48,7 +46,7 @@ def test_a_phone_shows_whose_claim_would_be_ended(browser: Browser, scene: Scene
             expect(claims.locator(".below", has_text=words).first).to_be_visible()
 
 
-def test_a_view_is_drawn_whenever_its_code_comes(browser: Browser, scene: Scene) -> None:
+def test_view_renders_whenever_its_code_loads(browser: Browser, scene: Scene) -> None:
     with open_tab(browser, scene.url, alone=True) as opened:
         opened.page.add_init_script(SLOW_AFTER_DRAWING)
         opened.open("/datasets")
@@ -56,7 +54,7 @@ def test_a_view_is_drawn_whenever_its_code_comes(browser: Browser, scene: Scene)
 
 
 @pytest.mark.parametrize("lacking", ["js", "css"])
-def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
+def test_code_of_a_view_that_failed_to_load_is_retried(
     browser: Browser, scene: Scene, lacking: str
 ) -> None:
     with open_tab(browser, scene.url, alone=True) as opened:
@@ -65,7 +63,7 @@ def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
         opened.open("/datasets")
         page.route(f"**/assets/*.{lacking}", lambda route: route.abort())
         page.get_by_role("link", name="Overview").last.click()
-        expect(page.locator("main")).to_contain_text("This page tries again by itself")
+        expect(page.locator("main")).to_contain_text("this page retries by itself")
         page.unroute(f"**/assets/*.{lacking}")
         page.clock.fast_forward(LONG_MS)
         expect(page.locator("main h1")).to_have_text("Overview")
@@ -74,7 +72,7 @@ def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
         opened.complaints.clear()  # of the browser, that it could not have it
 
 
-def test_what_lies_over_the_page_can_be_used_by_everybody(browser: Browser, scene: Scene) -> None:
+def test_dialogs_are_accessible(browser: Browser, scene: Scene) -> None:
     with open_tab(browser, scene.url, alone=True) as opened:
         page = opened.page
         opened.bring_axe()
@@ -87,12 +85,12 @@ def test_what_lies_over_the_page_can_be_used_by_everybody(browser: Browser, scen
             expect(page.get_by_role("option").first).to_be_visible()
             assert opened.serious_problems() == []
             page.keyboard.press("Escape")
-            dialog = ask(page, "Hold")
+            dialog = open_dialog(page, "Hold")
             assert opened.serious_problems() == []
             page.keyboard.press("Escape")
             expect(dialog).to_have_count(0)
 
 
-def test_a_view_that_is_not_there_says_so(tab: Tab) -> None:
+def test_unknown_address_is_reported(tab: Tab) -> None:
     tab.open("/no/such/page")
     assert "There is no page at /no/such/page" in tab.page.inner_text("main")

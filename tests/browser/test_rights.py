@@ -1,4 +1,4 @@
-"""What a key may not do is not offered to it: it sees how things stand, and why no more."""
+"""A key without rights sees the data, no actions, and a note."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,12 +22,12 @@ EVERYWHERE = "0.0.0.0"
 MILL = "mill"
 JOB = ("jobs", MILL, "grind")
 COLLECTION = "sacks"
-ACTS = ("Hold", "Let it go on", "Pause the queue", "New collection", "New replay", "Delete")
+ACTS = ("Hold", "Release hold", "Hold queue", "New collection", "New replay", "Delete")
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that wants keys, with a job that is held and a collection."""
+    """A server that needs keys, with a held job and a collection."""
     url = sqlite_database(tmp_path_factory.mktemp("guarded") / "penstock.db")
     job = ("namespaces", MILL, "jobs", "grind")
     sides = {"inputs": "grain", "outputs": "flour"}
@@ -62,32 +62,30 @@ def come(opened: Tab, at: str, token: str) -> Page:
 
 
 def offered(page: Page) -> list[str]:
-    """The actions that a view offers."""
+    """List the actions of a view."""
     main = page.locator("main")
     names = main.locator(".button").all_inner_texts()
     return [name for name in names if name in ACTS]
 
 
 def until_offered(page: Page, acts: list[str]) -> None:
-    """Wait for the actions that a view offers: a view is there before the key is known."""
+    """Wait for the actions of a view, which appear after the rights of the key are known."""
     until(lambda: offered(page) == acts)
 
 
 VIEWS = {
-    "job": (address(*JOB), ["Let it go on"]),
-    "held": (address("locks", tab="held"), ["Let it go on"]),
-    "ingest": ("/ingest", ["Pause the queue"]),
+    "job": (address(*JOB), ["Release hold"]),
+    "held": (address("locks", tab="held"), ["Release hold"]),
+    "ingest": ("/ingest", ["Hold queue"]),
     "collections": (
         address("ingest", tab="collections"),
-        ["Pause the queue", "New collection", "Hold"],
+        ["Hold queue", "New collection", "Hold"],
     ),
     "replay": ("/replay", ["New replay", "New replay"]),
 }
 
 
-def test_a_reader_sees_how_things_stand_and_is_offered_nothing(
-    browser: Browser, guarded: ServerProcess
-) -> None:
+def test_reader_sees_data_and_no_actions(browser: Browser, guarded: ServerProcess) -> None:
     for role in (KeyRole.ADMIN, KeyRole.WRITER, KeyRole.READER):
         with open_tab(browser, guarded.url) as opened:
             page = come(opened, "/", guarded.key(role))
@@ -104,27 +102,23 @@ def test_a_reader_sees_how_things_stand_and_is_offered_nothing(
             if role is KeyRole.ADMIN:
                 expect(says).to_have_count(0)
             else:
-                expect(says).to_contain_text(f"is a {role}’s: whatever changes something")
+                expect(says).to_contain_text(f"is a {role}’s: actions that change")
 
 
-def test_a_reader_reads_a_profile_and_cannot_change_it(
-    browser: Browser, guarded: ServerProcess
-) -> None:
+def test_reader_cannot_change_a_profile(browser: Browser, guarded: ServerProcess) -> None:
     with open_tab(browser, guarded.url) as opened:
         at = address("ingest", "collections", COLLECTION, tab="profile")
         page = come(opened, at, guarded.key(KeyRole.READER))
-        expect(page.get_by_label("Dataset that its lots belong to")).to_have_value("sacks")
-        expect(page.get_by_label("Dataset that its lots belong to")).to_be_disabled()
-        expect(page.get_by_role("button", name="Change the profile")).to_have_count(0)
-        expect(page.locator("main")).to_contain_text("whatever changes something is not offered")
+        expect(page.get_by_label("Dataset of its lots")).to_have_value("sacks")
+        expect(page.get_by_label("Dataset of its lots")).to_be_disabled()
+        expect(page.get_by_role("button", name="Save profile")).to_have_count(0)
+        expect(page.locator("main")).to_contain_text("actions that change data are hidden")
 
 
-def test_a_key_for_one_namespace_is_offered_what_is_of_it(
-    browser: Browser, guarded: ServerProcess
-) -> None:
+def test_key_of_a_namespace_sees_its_actions_only(browser: Browser, guarded: ServerProcess) -> None:
     with open_tab(browser, guarded.url) as opened:
         page = come(opened, address(*JOB), guarded.key(KeyRole.ADMIN, MILL))
-        until_offered(page, ["Let it go on"])
+        until_offered(page, ["Release hold"])
         expect(page.locator(".rights")).to_contain_text(f"for namespace “{MILL}” only")
         pages = page.locator("nav[aria-label=pages]")
         for name in ("Audit log", "Lineage", "Provenance"):

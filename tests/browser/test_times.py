@@ -1,4 +1,4 @@
-"""Times are said as how long ago; in full, and as clocks here have it, to whoever wants to know."""
+"""Times: the age in the text, the full time in a tooltip."""
 
 import re
 
@@ -19,8 +19,8 @@ MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 LAYOUT = "() => [...document.querySelectorAll('main *')].map(each => each.offsetTop).join()"
 
 
-def said(tooltip: Locator) -> tuple[str, str]:
-    """What is said in full: in UTC, and here."""
+def tooltip_times(tooltip: Locator) -> tuple[str, str]:
+    """Return the two times of a tooltip: in UTC and local."""
     utc, here = tooltip.locator("span").all_inner_texts()
     assert re.fullmatch(f"{MOMENT} UTC", utc)
     assert re.fullmatch(f"{MOMENT} {ZONE}", here)
@@ -28,9 +28,7 @@ def said(tooltip: Locator) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])
-def test_a_time_is_said_in_full_to_pointers_and_keyboards(
-    browser: Browser, scene: Scene, size: tuple[int, int]
-) -> None:
+def test_tooltip_shows_the_full_time(browser: Browser, scene: Scene, size: tuple[int, int]) -> None:
     with open_tab(browser, scene.url, size, alone=True) as opened:
         page = opened.page
         session = page.context.new_cdp_session(page)
@@ -42,19 +40,19 @@ def test_a_time_is_said_in_full_to_pointers_and_keyboards(
         for time in (page.locator("main .page-head time"), page.locator(".table-room time").first):
             time.hover()
             expect(tooltip).to_be_in_viewport(ratio=1)
-            by_pointer = said(tooltip)
+            by_pointer = tooltip_times(tooltip)
             page.mouse.move(0, 0)
             expect(tooltip).to_have_count(0)
             page.keyboard.press("Tab")
             time.focus()
-            assert said(tooltip) == by_pointer
+            assert tooltip_times(tooltip) == by_pointer
             expect(time).to_have_attribute("aria-describedby", tooltip.get_attribute("id") or "")
             assert page.evaluate(LAYOUT) == before
             page.keyboard.press("Escape")
             expect(tooltip).to_have_count(0)
 
 
-def test_a_time_that_no_browser_reads_is_shown_as_it_came(tab: Tab, scene: Scene) -> None:
+def test_unparsable_time_is_shown_unchanged(tab: Tab, scene: Scene) -> None:
     run, at = ids.new_id(), "20261115T100000Z"
     job = {"namespace": SHOP, "name": "odd_times"}
     event = run_event(run, job=job, inputs=[], outputs=[], eventTime=at, eventType="COMPLETE")

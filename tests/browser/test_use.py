@@ -1,4 +1,4 @@
-"""The page in use: what changes is seen, what is clicked is done, and no mouse is needed."""
+"""The page in use: live updates, actions, keyboard, print and theme."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from penstock import ids
-from tests.browser.acting import agree, ask, hear
+from tests.browser.acting import confirm, expect_toast, open_dialog
 from tests.browser.addresses import REVENUE, WAREHOUSE, address
 from tests.browser.browsing import Tab
 from tests.browser.scene import CLEAN, CLEANING, FAILED_HOURS_AGO, HELD_HOURS_AGO, SHOP, Scene
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 INK = "rgb(23, 33, 43)"
 
 
-def test_what_happens_is_seen_without_loading_the_page_again(tab: Tab, scene: Scene) -> None:
+def test_list_updates_without_a_reload(tab: Tab, scene: Scene) -> None:
     tab.open("/jobs")
     tab.settle()
     tab.page.evaluate("() => { window.sameDocument = true }")
@@ -31,73 +31,73 @@ def test_what_happens_is_seen_without_loading_the_page_again(tab: Tab, scene: Sc
     assert tab.page.evaluate("() => window.sameDocument") is True
 
 
-def test_a_held_lot_is_released_with_a_reason(tab: Tab, scene: Scene) -> None:
+def test_held_work_is_released_with_a_reason(tab: Tab, scene: Scene) -> None:
     lot = scene.hour(HELD_HOURS_AGO)
     tab.open(address("jobs", SHOP, CLEANING, "lots", lot))
     expect(tab.page.locator("main")).to_contain_text("the source sends it again")
-    # The head of the page and the reason for the wait both offer it.
-    tab.page.get_by_role("button", name="Release", exact=True).first.click()
+    # The head of the page and the explanation both have the button.
+    tab.page.get_by_role("button", name="Release hold", exact=True).first.click()
     dialog = tab.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("worked on")
+    expect(dialog).to_contain_text("works on the lot")
     dialog.get_by_label("Reason").fill("it came")
-    dialog.get_by_role("button", name="Release the hold").click()
-    expect(tab.page.locator(".toast")).to_contain_text("no longer held")
+    dialog.get_by_role("button", name="Release hold").click()
+    expect(tab.page.locator(".toast")).to_contain_text("is released")
     at = ("namespaces", SHOP, "jobs", CLEANING)
     assert scene.call("GET", *at, "lots", lot)["state"] != "HELD"
     last = scene.call("GET", *at, "log", params={"lot": lot})["entries"][0]
     assert last["why"] == "it came"
 
 
-def test_a_failed_lot_is_tried_again(tab: Tab, scene: Scene) -> None:
+def test_failed_lot_is_retried(tab: Tab, scene: Scene) -> None:
     lot = scene.hour(FAILED_HOURS_AGO)
     tab.open("/")
     problem = tab.page.locator(".problems li", has_text=lot)
     expect(problem).to_contain_text("row 17: no such user")
-    problem.get_by_role("button", name="Retry now").click()
+    problem.get_by_role("button", name="Retry").click()
     tab.page.get_by_label("Reason").fill("the user is there now")
-    tab.page.get_by_role("button", name="Run again", exact=True).click()
-    expect(tab.page.locator(".toast")).to_contain_text("again")
+    tab.page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+    expect(tab.page.locator(".toast")).to_contain_text("will retry")
     work = scene.call("GET", "namespaces", SHOP, "jobs", CLEANING, "lots", lot)
     assert work["state"] == "READY"
 
 
-def test_a_dataset_is_held_and_let_go(tab: Tab, scene: Scene) -> None:
+def test_dataset_is_held_and_released(tab: Tab, scene: Scene) -> None:
     tab.open(address("datasets", SHOP, CLEAN))
     tab.page.get_by_role("button", name="Hold", exact=True).click()
-    agree = tab.page.get_by_role("button", name="Hold the dataset")
+    agree = tab.page.get_by_role("button", name="Hold dataset")
     expect(agree).to_be_disabled()
     tab.page.get_by_label("Reason").fill("looking at it")
     agree.click()
     expect(tab.page.locator("main")).to_contain_text("looking at it")
     at = ("namespaces", SHOP, "datasets", CLEAN, "standing")
     assert scene.call("GET", *at)["held"]["why"] == "looking at it"
-    tab.page.get_by_role("button", name="Let it go on").click()
+    tab.page.get_by_role("button", name="Release hold").click()
     tab.page.get_by_label("Reason").fill("looked at it")
-    tab.page.get_by_role("dialog").get_by_role("button", name="Let it go on").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Release hold").click()
     expect(tab.page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
     assert scene.call("GET", *at)["held"] is None
 
 
-def test_a_backfill_is_seen_before_it_is_begun(tab: Tab, scene: Scene) -> None:
+def test_backfill_is_previewed_before_its_start(tab: Tab, scene: Scene) -> None:
     before = len(scene.call("GET", "backfills")["backfills"])
     tab.open(address("jobs", SHOP, CLEANING, tab="backfill"))
     tab.page.get_by_label("From").fill(scene.hour(FAILED_HOURS_AGO))
-    tab.page.get_by_label("also what is good").check()
+    tab.page.get_by_label("include good lots").check()
     tab.page.get_by_role("button", name="Preview").click()
-    expect(tab.page.locator("main")).to_contain_text("What would happen")
+    expect(tab.page.get_by_role("table", name="plan of the backfill")).to_be_visible()
     assert len(scene.call("GET", "backfills")["backfills"]) == before
-    tab.page.get_by_role("button", name="Begin this backfill").dblclick()
-    agree(tab.page.get_by_role("dialog"), "Begin the backfill", "a new rule")
-    hear(tab.page, "begun")
-    begun, *others = scene.call("GET", "backfills")["backfills"]
-    assert (begun["why"], len(others)) == ("a new rule", before)
-    expect(tab.page).to_have_url(re.compile(begun["id"]))
-    agree(ask(tab.page, "Cancel"), "Cancel the backfill", "enough seen")
-    hear(tab.page, "is cancelled")
-    assert scene.call("GET", "backfills", begun["id"])["state"] == "cancelled"
+    tab.page.get_by_role("button", name="Start backfill").dblclick()
+    confirm(tab.page.get_by_role("dialog"), "Start backfill", "a new rule")
+    expect_toast(tab.page, "has started")
+    backfill, *others = scene.call("GET", "backfills")["backfills"]
+    assert (backfill["why"], len(others)) == ("a new rule", before)
+    expect(tab.page).to_have_url(re.compile(backfill["id"]))
+    confirm(open_dialog(tab.page, "Cancel"), "Cancel backfill", "enough seen")
+    expect_toast(tab.page, "is cancelled")
+    assert scene.call("GET", "backfills", backfill["id"])["state"] == "cancelled"
 
 
-def test_a_lot_is_found_in_the_grid_with_the_keyboard_alone(tab: Tab, scene: Scene) -> None:
+def test_grid_is_navigated_by_keyboard(tab: Tab, scene: Scene) -> None:
     tab.open(address("datasets", SHOP, CLEAN))
     grid = tab.page.locator(".heat canvas")
     grid.focus()
@@ -116,7 +116,7 @@ def test_a_lot_is_found_in_the_grid_with_the_keyboard_alone(tab: Tab, scene: Sce
         assert tab.complaints == [], lot
 
 
-def test_of_a_held_lot_is_told_which_run_began_it_if_any_did(tab: Tab, scene: Scene) -> None:
+def test_held_lot_shows_its_run_if_it_was_started(tab: Tab, scene: Scene) -> None:
     spent, untried, made = (scene.hour(ago) for ago in (12, 13, 14))
     job = ("namespaces", SHOP, "jobs", "audit_clicks")
     sides = {"inputs": CLEAN, "outputs": "clicks_audit"}
@@ -125,16 +125,20 @@ def test_of_a_held_lot_is_told_which_run_began_it_if_any_did(tab: Tab, scene: Sc
     runs = {}
     for lot, end in ((spent, "fail"), (made, "complete")):
         claim = {"owner": "ann", "lots": [lot]}
-        [given] = scene.call("POST", *job, "claims", json=claim)["claims"]
-        scene.call("POST", "claims", given["id"], end, json={"token": given["token"]})
-        runs[lot] = given["id"]
+        [claimed] = scene.call("POST", *job, "claims", json=claim)["claims"]
+        scene.call("POST", "claims", claimed["id"], end, json={"token": claimed["token"]})
+        runs[lot] = claimed["id"]
     lots = ("namespaces", SHOP, "datasets", "clicks_audit", "lots")
     scene.call("POST", *lots, made, "hold", json={"why": "it is counted"})
     for lot in (untried, made):
-        scene.call("POST", *job, "lots", lot, "hold", json={"why": "nobody is in"})
-    for lot, said in ((spent, "out of tries"), (untried, "nobody is in"), (made, "it is counted")):
+        scene.call("POST", *job, "lots", lot, "hold", json={"why": "it is closed"})
+    for lot, text in (
+        (spent, "out of tries"),
+        (untried, "it is closed"),
+        (made, "it is counted"),
+    ):
         tab.open(address("datasets", SHOP, "clicks_audit", lot=lot))
-        expect(tab.page.locator("main")).to_contain_text(said)
+        expect(tab.page.locator("main")).to_contain_text(text)
         tab.settle()
         facts = tab.page.locator("main .facts", has_text="Locked for")
         expect(facts).to_have_count(1 if lot in runs else 0)
@@ -143,14 +147,14 @@ def test_of_a_held_lot_is_told_which_run_began_it_if_any_did(tab: Tab, scene: Sc
             expect(facts).to_contain_text("audit_clicks")
     tab.open(address("jobs", SHOP, "audit_clicks"))
     expect(tab.page.locator(".timeline a").first).to_have_attribute("tabindex", "-1")
-    tab.page.get_by_role("link", name=re.compile("lots held$")).click()
+    tab.page.get_by_role("link", name=re.compile("lots on hold$")).click()
     held = tab.page.get_by_role("table", name="work")
     for lot in (spent, untried, made):
         expect(held).to_contain_text(lot)
     expect(held).to_have_attribute("aria-rowcount", "4")
 
 
-def test_a_dialog_gives_the_focus_back_and_keeps_what_is_typed(tab: Tab) -> None:
+def test_dialog_returns_the_focus_and_keeps_its_text(tab: Tab) -> None:
     page = tab.page
     tab.open(address("datasets", SHOP, CLEAN))
     hold = page.get_by_role("button", name="Hold", exact=True)
@@ -175,17 +179,17 @@ def test_a_dialog_gives_the_focus_back_and_keeps_what_is_typed(tab: Tab) -> None
     expect(reason).to_have_count(0)
 
 
-def test_an_id_is_copied_whole(tab: Tab, scene: Scene) -> None:
+def test_id_is_copied_in_full(tab: Tab, scene: Scene) -> None:
     lot = scene.hour(6)
     tab.open(address("datasets", SHOP, CLEAN, "lots", lot))
     tab.page.get_by_role("button", name=f"copy {lot}").click()
-    hear(tab.page, "Copied")
+    expect_toast(tab.page, "Copied")
     tab.page.keyboard.press("/")
     tab.page.keyboard.press("Control+v")
     expect(tab.page.get_by_role("combobox", name="search, or go to")).to_have_value(lot)
 
 
-def test_the_whole_view_is_printed_on_white(tab: Tab) -> None:
+def test_view_is_printed_in_full_on_white(tab: Tab) -> None:
     tab.open("/")
     tab.settle()
     tab.wear("dark")
@@ -198,7 +202,7 @@ def test_the_whole_view_is_printed_on_white(tab: Tab) -> None:
     tab.page.emulate_media(media="null")
 
 
-def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
+def test_page_is_navigated_by_keyboard(tab: Tab) -> None:
     keyboard = tab.page.keyboard
     tab.open("/")
     keyboard.press("Tab")
@@ -227,7 +231,7 @@ def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
     expect(tab.page.locator("main h1")).to_have_text("Jobs and arcs")
 
 
-def test_the_graph_is_walked_focused_and_collapsed(tab: Tab) -> None:
+def test_graph_is_explored_focused_and_collapsed(tab: Tab) -> None:
     node = f"dataset:{WAREHOUSE}:{REVENUE}"
     tab.open(address("lineage", node=node))
     tab.settle()
@@ -246,7 +250,7 @@ def test_the_graph_is_walked_focused_and_collapsed(tab: Tab) -> None:
     expect(tab.page.locator(".graph-node.found").first).to_be_visible()
 
 
-def test_the_theme_is_chosen_and_kept(tab: Tab) -> None:
+def test_theme_choice_is_kept(tab: Tab) -> None:
     tab.open("/")
     background = "() => getComputedStyle(document.body).backgroundColor"
     light = tab.page.evaluate(background)

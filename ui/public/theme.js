@@ -1,15 +1,15 @@
-// Runs before anything is drawn, so that the page never flashes in the wrong theme: the one that was
-// chosen, or the system's, which it then follows.
+// Runs before the first paint, so that the page never flashes in the wrong theme: the saved one, or
+// that of the system, which the page then follows.
 (function () {
   var system = window.matchMedia("(prefers-color-scheme: dark)");
   function set() {
-    var kept = null;
+    var saved = null;
     try {
-      kept = localStorage.getItem("penstock.theme");
+      saved = localStorage.getItem("penstock.theme");
     } catch {
-      // A browser that keeps nothing follows the system.
+      // A browser without storage follows the system.
     }
-    var theme = kept === "light" || kept === "dark" ? kept : system.matches ? "dark" : "light";
+    var theme = saved === "light" || saved === "dark" ? saved : system.matches ? "dark" : "light";
     document.documentElement.dataset.theme = theme;
     window.dispatchEvent(new Event("penstock.theme"));
   }

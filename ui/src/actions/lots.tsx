@@ -1,45 +1,81 @@
-/** What can be done with a lot that is held, wherever it is shown. */
-import { call, type Schemas } from "../api/client";
-import { Act } from "../kit/Act";
-import { RetryLot } from "./work";
+/** The actions on a lot of a dataset, wherever it is shown. */
+import { call, type EntityId, type Schemas } from "../api/client";
+import { ActionButton } from "../kit/ActionButton";
+import { RetryButton } from "./work";
 
-type HeldLot = Pick<Schemas["HeldLot"], "namespace" | "dataset" | "lot">;
+type LotPath = Pick<Schemas["HeldLot"], "namespace" | "dataset" | "lot">;
 
-/** Lets a lot be read although its checks failed. */
-export function AcceptLot({ lot }: { lot: HeldLot }) {
+const LOT = "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}";
+
+/** Lock a lot for its readers and writers. */
+export function HoldLotButton({ lot }: { lot: LotPath }) {
   return (
-    <Act
+    <ActionButton
+      icon="hand"
+      title={`Hold ${lot.lot} of ${lot.dataset}?`}
+      description="The lot is locked: no job reads or writes it until the hold is released."
+      verb="Hold lot"
+      send={(why) => call("post", `${LOT}/hold`, { path: lot, body: { why } })}
+      done={`${lot.lot} is on hold.`}
+    >
+      Hold
+    </ActionButton>
+  );
+}
+
+/** Allow jobs to read a lot whose checks failed. */
+export function AcceptLotButton({ lot }: { lot: LotPath }) {
+  return (
+    <ActionButton
       icon="check"
-      ask={{ title: `Accept ${lot.lot} of ${lot.dataset}?`, says: "The lot can be read as it is, although checks of it failed, and jobs that wait for it begin. It stays accepted until it is made anew.", verb: "Accept the lot", danger: true, reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/accept", { path: lot, body: { why } })}
+      title={`Accept ${lot.lot} of ${lot.dataset}?`}
+      description="The lot becomes readable although its checks failed, and waiting jobs start. It stays accepted until a job makes it again."
+      verb="Accept lot"
+      danger
+      send={(why) => call("post", `${LOT}/accept`, { path: lot, body: { why } })}
       done={`${lot.lot} is accepted.`}
     >
       Accept
-    </Act>
+    </ActionButton>
   );
 }
 
-/** Puts a lot back as it was before it was held. */
-export function FreeLot({ lot, label = "Release" }: { lot: HeldLot; label?: string }) {
+/** Return a lot to the state before its hold. */
+export function ReleaseLotButton({
+  lot,
+  label = "Release hold",
+}: {
+  lot: LotPath;
+  label?: string;
+}) {
   return (
-    <Act
+    <ActionButton
       icon="play"
-      ask={{ title: `Let ${lot.lot} of ${lot.dataset} go on?`, says: "The lot becomes what it was before it was held, and what was held with it follows; jobs may read and write it again.", verb: "Release the hold", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path: lot, body: { why } })}
-      done={`${lot.lot} is no longer held.`}
+      title={`Release the hold on ${lot.lot} of ${lot.dataset}?`}
+      description="The lot returns to its state before the hold, together with the lots that were held with it. Jobs may read and write it again."
+      verb="Release hold"
+      send={(why) => call("post", `${LOT}/unhold`, { path: lot, body: { why } })}
+      done={`The hold on ${lot.lot} is released.`}
     >
       {label}
-    </Act>
+    </ActionButton>
   );
 }
 
-/** The action that really ends the hold of a lot, whatever holds it. */
-export function ReleaseLot({ lot, hold }: { lot: HeldLot; hold: Schemas["LotHold"] }) {
+/** The action that ends the hold of a lot, by the cause of the hold. */
+export function EndLotHold({ lot, hold }: { lot: LotPath; hold: Schemas["LotHold"] }) {
   if (hold.kind === null) return null;
-  if (hold.kind === "CHECKS") return <AcceptLot lot={lot} />;
-  if (hold.kind === "ATTEMPTS" && hold.job) return <RetryLot namespace={hold.job.namespace} job={hold.job.name} lot={lot.lot} />;
-  if (hold.kind === "UPSTREAM" && hold.source) {
-    return <FreeLot lot={{ namespace: hold.source.namespace, dataset: hold.source.name, lot: lot.lot }} label={`Release ${hold.source.name}`} />;
+  if (hold.kind === "CHECKS") return <AcceptLotButton lot={lot} />;
+  if (hold.kind === "ATTEMPTS" && hold.job) {
+    return <RetryButton namespace={hold.job.namespace} job={hold.job.name} lot={lot.lot} />;
   }
-  return <FreeLot lot={lot} label="Release the hold" />;
+  if (hold.kind === "UPSTREAM" && hold.source)
+    return <SourceButton source={hold.source} lot={lot} />;
+  return <ReleaseLotButton lot={lot} />;
+}
+
+/** The release of the lot of another dataset that this lot is held with. */
+function SourceButton({ source, lot }: { source: EntityId; lot: LotPath }) {
+  const path = { namespace: source.namespace, dataset: source.name, lot: lot.lot };
+  return <ReleaseLotButton lot={path} label={`Release hold on ${source.name}`} />;
 }

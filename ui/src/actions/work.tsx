@@ -1,154 +1,228 @@
-/** What can be done with a lot of a job, wherever it is shown. */
-import { call, type Schemas } from "../api/client";
-import { Act } from "../kit/Act";
-import { FreeLot } from "./lots";
+/** The actions on a job's work on a lot, and on whole jobs and datasets, wherever they are shown. */
+import { call, type EntityId, type Schemas } from "../api/client";
+import { ActionButton } from "../kit/ActionButton";
+import { ReleaseLotButton } from "./lots";
 
-interface Props {
+interface WorkPath {
   namespace: string;
   job: string;
   lot: string;
 }
 
-/** Has a job try a lot at once: one that failed, was held by its tries, or is done already. */
-export function RetryLot({ namespace, job, lot, label = "Retry now" }: Props & { label?: string }) {
+interface HeldWork extends WorkPath {
+  isOutOfTries?: boolean;
+}
+
+const WORK = "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}";
+const JOB = "/api/v1/namespaces/{namespace}/jobs/{job}";
+const DATASET = "/api/v1/namespaces/{namespace}/datasets/{dataset}";
+
+/** Run failed work again at once, with all its tries. */
+export function RetryButton(path: WorkPath) {
+  const { job, lot } = path;
   return (
-    <Act
+    <ActionButton
       icon="replay"
-      ask={{
-        title: `Run ${job} on ${lot} again?`,
-        says: "The lot is worked on anew with all its tries. What was published stays readable until the new version replaces it; jobs that read it may then be stale.",
-        verb: "Run again",
-        reason: "needed",
-      }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/resubmit", { path: { namespace, job, lot }, body: { why } })}
-      done={`${job} will work on ${lot} again.`}
+      title={`Retry ${job} on ${lot}?`}
+      description="The job works on the lot again, with all its tries. A published version stays readable until a new one replaces it."
+      verb="Retry"
+      send={(why) => call("post", `${WORK}/resubmit`, { path, body: { why } })}
+      done={`${job} will retry ${lot}.`}
     >
-      {label}
-    </Act>
+      Retry
+    </ActionButton>
   );
 }
 
-/** Lets a job work on a lot that was held. */
-export function UnholdLot({ namespace, job, lot }: Props) {
+/** Make finished work again from the current inputs. */
+export function ResubmitButton(path: WorkPath) {
+  const { job, lot } = path;
   return (
-    <Act
-      icon="play"
-      ask={{ title: `Let ${job} work on ${lot}?`, says: "The hold ends and the lot is worked on, with all its tries, as soon as its inputs are there.", verb: "Release the hold", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/unhold", { path: { namespace, job, lot }, body: { why } })}
-      done={`${lot} is no longer held for ${job}.`}
+    <ActionButton
+      icon="replay"
+      title={`Resubmit ${lot} to ${job}?`}
+      description="The job makes the lot again from its current inputs. The published version stays readable until the new one replaces it; the jobs that read it may then be stale."
+      verb="Resubmit"
+      send={(why) => call("post", `${WORK}/resubmit`, { path, body: { why } })}
+      done={`${job} will make ${lot} again.`}
     >
-      Release
-    </Act>
+      Resubmit
+    </ActionButton>
   );
 }
 
-/** The action that really lets a job work on a lot: releasing the work, or the lot that it writes. */
-export function ReleaseWork({ work }: { work: Pick<Schemas["StuckLot"], "namespace" | "job" | "lot" | "heldLotOf"> }) {
-  const held = work.heldLotOf;
-  if (held) return <FreeLot lot={{ namespace: held.namespace, dataset: held.name, lot: work.lot }} />;
-  return <UnholdLot namespace={work.namespace} job={work.job} lot={work.lot} />;
+export function HoldWorkButton(path: WorkPath) {
+  const { job, lot } = path;
+  return (
+    <ActionButton
+      icon="hand"
+      title={`Hold ${lot} for ${job}?`}
+      description="No worker claims this lot for this job until the hold is released. A running claim continues."
+      verb="Hold"
+      send={(why) => call("post", `${WORK}/hold`, { path, body: { why } })}
+      done={`${lot} is on hold for ${job}.`}
+    >
+      Hold
+    </ActionButton>
+  );
+}
+
+/** Release held work. Work that is held because it is out of tries is retried. */
+export function ReleaseWorkButton({ isOutOfTries = false, ...path }: HeldWork) {
+  const { job, lot } = path;
+  const verb = isOutOfTries ? "Retry" : "Release hold";
+  return (
+    <ActionButton
+      icon={isOutOfTries ? "replay" : "play"}
+      title={isOutOfTries ? `Retry ${job} on ${lot}?` : `Release the hold on ${lot} for ${job}?`}
+      description="The job works on the lot, with all its tries, as soon as its inputs are ready."
+      verb={verb}
+      send={(why) => call("post", `${WORK}/unhold`, { path, body: { why } })}
+      done={
+        isOutOfTries ? `${job} will retry ${lot}.` : `The hold on ${lot} for ${job} is released.`
+      }
+    >
+      {verb}
+    </ActionButton>
+  );
+}
+
+/** The release of held work: of the work itself, or of the lot that it writes. */
+export function EndWorkHold({ heldLotOf, ...path }: HeldWork & { heldLotOf: EntityId | null }) {
+  if (!heldLotOf) return <ReleaseWorkButton {...path} />;
+  const { namespace, name: dataset } = heldLotOf;
+  return <ReleaseLotButton lot={{ namespace, dataset, lot: path.lot }} />;
 }
 
 /** The dataset whose held lot alone keeps a job from working on it. */
-export function heldLotOf(why: Schemas["Why"]): Schemas["EntityId"] | null {
+export function heldLotOf(why: Schemas["Why"]): EntityId | null {
   const [first] = why.reasons;
-  if (why.state !== "HELD" || first?.kind !== "output_locked" || !first.namespace || !first.name) return null;
-  return { namespace: first.namespace, name: first.name };
+  if (why.state !== "HELD" || first?.kind !== "output_locked") return null;
+  return first.namespace && first.name ? { namespace: first.namespace, name: first.name } : null;
 }
 
-/** The action that really ends the hold of a whole job or dataset. */
-export function ReleaseHold({ hold }: { hold: Pick<Schemas["HeldWhole"], "kind" | "namespace" | "name" | "source"> }) {
-  if (hold.source) return <HoldDataset namespace={hold.source.namespace} dataset={hold.source.name} isHeld label="Release its source" />;
-  if (hold.kind === "DATASET") return <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />;
-  return <HoldJob namespace={hold.namespace} job={hold.name} isHeld />;
-}
-
-/** Keeps a job from a lot. */
-export function HoldLot({ namespace, job, lot }: Props) {
+/** End another worker's claim on a lot. */
+export function EndClaimButton({ owner, ...path }: WorkPath & { owner: string | null }) {
+  const { lot } = path;
   return (
-    <Act
-      icon="hand"
-      ask={{ title: `Hold ${lot} for ${job}?`, says: "Nobody works on this lot for this job until the hold is released. Work that is under way goes on.", verb: "Hold", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/hold", { path: { namespace, job, lot }, body: { why } })}
-      done={`${lot} is held for ${job}.`}
-    >
-      Hold
-    </Act>
-  );
-}
-
-/** Ends somebody's claim on a lot. */
-export function EndClaim({ namespace, job, lot, owner }: Props & { owner?: string }) {
-  return (
-    <Act
+    <ActionButton
       icon="lock"
       kind="danger"
-      ask={{
-        title: `End the claim${owner ? ` of ${owner}` : ""} on ${lot}?`,
-        says: "Whoever holds it can publish nothing any more, whatever it has done. The lot goes back to be worked on, and the try counts as failed.",
-        verb: "End the claim",
-        danger: true,
-        reason: "needed",
-      }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/release", { path: { namespace, job, lot }, body: { why } })}
-      done={`The claim on ${lot} is over.`}
+      title={`End the claim${owner ? ` of ${owner}` : ""} on ${lot}?`}
+      description="The worker can publish nothing for this lot any more. The lot becomes ready for another worker, and the try counts as failed."
+      verb="End claim"
+      danger
+      send={(why) => call("post", `${WORK}/release`, { path, body: { why } })}
+      done={`The claim on ${lot} has ended.`}
     >
-      End the claim
-    </Act>
+      End claim
+    </ActionButton>
   );
 }
 
-/** Stops a whole job, or lets it go on. */
-export function HoldJob({ namespace, job, isHeld }: { namespace: string; job: string; isHeld: boolean }) {
+/** The next action on a job's work, by its state. */
+export function WorkAction({
+  work,
+  heldLotOf = null,
+}: {
+  work: Pick<Schemas["Work"], "namespace" | "job" | "lot" | "state" | "owner">;
+  heldLotOf?: EntityId | null;
+}) {
+  const { state, owner } = work;
+  const path = { namespace: work.namespace, job: work.job, lot: work.lot };
+  if (state === "HELD") return <EndWorkHold {...path} heldLotOf={heldLotOf} />;
+  if (state === "LATER") return <RetryButton {...path} />;
+  if (state === "RUNNING") return <EndClaimButton {...path} owner={owner} />;
+  if (state === "DONE") return <ResubmitButton {...path} />;
+  return <HoldWorkButton {...path} />;
+}
+
+interface JobProps {
+  namespace: string;
+  job: string;
+  isHeld: boolean;
+}
+
+/** Hold a whole job, or release its hold. */
+export function HoldJobButton({ namespace, job, isHeld }: JobProps) {
   const path = { namespace, job };
   return isHeld ? (
-    <Act
+    <ActionButton
       icon="play"
-      ask={{ title: `Let ${job} go on?`, says: "Its lots are claimed again as soon as a worker asks.", verb: "Let it go on", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/unhold", { path, body: { why } })}
-      done={({ stoppedBy }) => goesOn(job, stoppedBy)}
+      title={`Release the hold on ${job}?`}
+      description="Workers claim its lots again."
+      verb="Release hold"
+      send={(why) => call("post", `${JOB}/unhold`, { path, body: { why } })}
+      done={({ stoppedBy }) => releaseText(job, stoppedBy)}
     >
-      Let it go on
-    </Act>
+      Release hold
+    </ActionButton>
   ) : (
-    <Act
+    <ActionButton
       icon="hand"
-      ask={{ title: `Hold ${job}?`, says: "None of its lots is claimed until it is let go. Work that is under way goes on.", verb: "Hold the job", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/hold", { path, body: { why } })}
-      done={`${job} is held.`}
+      title={`Hold ${job}?`}
+      description="No worker claims its lots until the hold is released. Running claims continue."
+      verb="Hold job"
+      send={(why) => call("post", `${JOB}/hold`, { path, body: { why } })}
+      done={`${job} is on hold.`}
     >
       Hold
-    </Act>
+    </ActionButton>
   );
 }
 
-/** Stops every job that reads or writes a dataset, or lets them go on. */
-export function HoldDataset({ namespace, dataset, isHeld, label = "Let it go on" }: { namespace: string; dataset: string; isHeld: boolean; label?: string }) {
+interface DatasetProps {
+  namespace: string;
+  dataset: string;
+  isHeld: boolean;
+  label?: string;
+}
+
+/** Hold every job that reads or writes a dataset, or release that hold. */
+export function HoldDatasetButton({ label = "Release hold", ...props }: DatasetProps) {
+  const { namespace, dataset, isHeld } = props;
   const path = { namespace, dataset };
   return isHeld ? (
-    <Act
+    <ActionButton
       icon="play"
-      ask={{ title: `Let ${dataset} go on?`, says: "The jobs that read or write it work again.", verb: "Let it go on", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/unhold", { path, body: { why } })}
-      done={({ stoppedBy }) => goesOn(dataset, stoppedBy)}
+      title={`Release the hold on ${dataset}?`}
+      description="The jobs that read or write it work again."
+      verb="Release hold"
+      send={(why) => call("post", `${DATASET}/unhold`, { path, body: { why } })}
+      done={({ stoppedBy }) => releaseText(dataset, stoppedBy)}
     >
       {label}
-    </Act>
+    </ActionButton>
   ) : (
-    <Act
+    <ActionButton
       icon="hand"
-      ask={{ title: `Hold ${dataset}?`, says: "No job that reads or writes its lots begins with one until it is let go. Work that is under way goes on.", verb: "Hold the dataset", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/hold", { path, body: { why } })}
-      done={`${dataset} is held.`}
+      title={`Hold ${dataset}?`}
+      description="No job that reads or writes its lots starts on one until the hold is released. Running claims continue."
+      verb="Hold dataset"
+      send={(why) => call("post", `${DATASET}/hold`, { path, body: { why } })}
+      done={`${dataset} is on hold.`}
     >
       Hold
-    </Act>
+    </ActionButton>
   );
 }
 
-/** Whether other holds still stop what was released, in words. */
-function goesOn(name: string, [first, ...rest]: readonly Schemas["HeldWhole"][]): string {
-  if (!first) return `${name} goes on.`;
+type WholeHold = Pick<Schemas["HeldWhole"], "kind" | "namespace" | "name" | "source">;
+
+/** The release of a held job or dataset, or of the dataset that it is held with. */
+export function EndHold({ hold: { kind, namespace, name, source } }: { hold: WholeHold }) {
+  if (source) {
+    const path = { namespace: source.namespace, dataset: source.name };
+    return <HoldDatasetButton {...path} isHeld label="Release source" />;
+  }
+  if (kind === "DATASET") return <HoldDatasetButton namespace={namespace} dataset={name} isHeld />;
+  return <HoldJobButton namespace={namespace} job={name} isHeld />;
+}
+
+/** Report a release, and the other holds that still apply. */
+function releaseText(name: string, [first, ...rest]: readonly Schemas["HeldWhole"][]): string {
+  if (!first) return `The hold on ${name} is released.`;
   const more = rest.length ? ` and ${rest.length} more` : "";
-  return `${name} is released, and still stopped: ${first.kind === "DATASET" ? "dataset" : "job"} ${first.name}${more} is held.`;
+  const kind = first.kind === "DATASET" ? "dataset" : "job";
+  return `The hold on ${name} is released. It is still stopped by the hold on ${kind} ${first.name}${more}.`;
 }

@@ -1,110 +1,94 @@
-/** News from the server: one stream for the whole page, and a slow look when there is none. */
-import { useSyncExternalStore } from "react";
+/** Changes on the server: one event stream for the whole page, and polling while there is none. */
+import { createStore } from "../lib/store";
 import { headers } from "./client";
 
 export type Liveness = "live" | "connecting" | "polling";
 
 const STREAM = "/api/v1/pulse";
 const POLL_MS = 5_000;
-/** What the stream does not tell of, such as a queue that ZooKeeper keeps, is looked at so often. */
+/** The stream does not report every change: a queue in ZooKeeper, for one. */
 const SWEEP_MS = 15_000;
 const RETRY_MS_MIN = 500;
 const RETRY_MS_MAX = 15_000;
 const FAILURES_UNTIL_POLLING = 2;
 
-const news = new Set<() => void>();
-const watchers = new Set<() => void>();
-let liveness: Liveness = "connecting";
-let stop: AbortController | null = null;
+/** Whether the page follows the server. */
+export const liveness = createStore<Liveness>("connecting");
+
+const listeners = new Set<() => void>();
+let stream: AbortController | null = null;
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-function become(next: Liveness): void {
-  if (next === liveness) return;
-  liveness = next;
-  for (const watcher of watchers) watcher();
+/** Call the listener after a change on the server; the returned function ends that. */
+export function onChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
-function tell(): void {
-  for (const listener of news) listener();
+function notify(): void {
+  for (const listener of listeners) listener();
 }
 
-/** Is told that something has changed on the server; returns the way to stop. */
-export function onNews(listener: () => void): () => void {
-  news.add(listener);
-  return () => news.delete(listener);
-}
-
-/** Whether what is shown follows the server. */
-export function useLiveness(): Liveness {
-  return useSyncExternalStore(
-    (watcher) => {
-      watchers.add(watcher);
-      return () => watchers.delete(watcher);
-    },
-    () => liveness,
-  );
-}
-
-/** Begins to follow. A hidden tab lets its connection go: a browser has only six for one server. */
-export function follow(): void {
+/** Follow the server. A hidden tab disconnects: a browser opens only six connections to a host. */
+export function connect(): void {
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) hush();
-    else again();
+    if (document.hidden) disconnect();
+    else reconnect();
   });
   setInterval(() => {
-    if (!document.hidden && liveness === "live") tell();
+    if (!document.hidden && liveness.get() === "live") notify();
   }, SWEEP_MS);
   setInterval(() => {
-    if (!document.hidden && liveness === "polling") tell();
+    if (!document.hidden && liveness.get() === "polling") notify();
   }, POLL_MS);
-  if (!document.hidden) void read();
+  if (!document.hidden) void readStream();
 }
 
-/** Connects anew at once, as after a key was entered. */
-export function again(): void {
-  hush();
+/** Connect again at once, as after a key was entered. */
+export function reconnect(): void {
+  disconnect();
   failures = 0;
-  tell();
-  void read();
+  notify();
+  void readStream();
 }
 
-function hush(): void {
+function disconnect(): void {
   clearTimeout(timer);
-  stop?.abort();
-  stop = null;
+  stream?.abort();
+  stream = null;
 }
 
-async function read(): Promise<void> {
-  const mine = new AbortController();
-  stop = mine;
+async function readStream(): Promise<void> {
+  const own = new AbortController();
+  stream = own;
   try {
-    const response = await fetch(STREAM, { headers: headers(), signal: mine.signal });
+    const response = await fetch(STREAM, { headers: headers(), signal: own.signal });
     if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
-    become("live");
-    // What happened while there was no stream was told to nobody.
-    if (failures > 0) tell();
+    liveness.set("live");
+    // No event reported the changes of the time without a stream.
+    if (failures > 0) notify();
     failures = 0;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = ""; ; ) {
+    for (let rest = ""; ;) {
       const { done, value } = await reader.read();
       if (done) break;
-      rest = take(rest + value);
+      rest = takeEvents(rest + value);
     }
   } catch {
-    if (mine.signal.aborted) return;
+    if (own.signal.aborted) return;
   }
-  if (mine.signal.aborted) return;
+  if (own.signal.aborted) return;
   failures += 1;
-  become(failures > FAILURES_UNTIL_POLLING ? "polling" : "connecting");
+  liveness.set(failures > FAILURES_UNTIL_POLLING ? "polling" : "connecting");
   const wait = Math.min(RETRY_MS_MIN * 2 ** failures, RETRY_MS_MAX) * (0.75 + Math.random() / 2);
-  timer = setTimeout(() => void read(), wait);
+  timer = setTimeout(() => void readStream(), wait);
 }
 
-/** Tells of each whole event in the text, and gives back what is left of it. */
-function take(text: string): string {
+/** Report the whole events of a text, and return the incomplete rest. */
+function takeEvents(text: string): string {
   const blocks = text.split("\n\n");
   const rest = blocks.pop() ?? "";
-  if (blocks.some((block) => block.includes("event: changed"))) tell();
+  if (blocks.some((block) => block.includes("event: changed"))) notify();
   return rest;
 }

@@ -1,30 +1,32 @@
 import { useEffect, useMemo, useRef } from "react";
-import { SILENT } from "../api/client";
-import { useGet } from "../api/hooks";
+import { NO_ANSWER } from "../api/client";
+import { useGet } from "../api/queries";
 import { Button } from "../kit/Button";
 import { Confirm } from "../kit/Confirm";
-import { Empty, Trouble, Waiting } from "../kit/Shown";
+import { EmptyState, ProblemNote, Loading } from "../kit/Async";
 import { RightsProvider, rightsOf } from "../kit/rights";
-import { useKeptScroll } from "../kit/scroll";
+import { useScrollRestoration } from "../kit/useScrollRestoration";
 import { Toasts } from "../kit/Toasts";
 import { Link } from "../router/Link";
-import { usePlace } from "../router/router";
+import { useLocation } from "../router/router";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { KeyEntry } from "./KeyEntry";
 import { Nav } from "./Nav";
 import { pageAt, type Page, type PageProps, useView } from "./pages";
 import { Palette } from "./Palette";
 
-/** The whole page: navigation, the view that the address names, and what lies over it. */
+/** The whole page: the navigation, the view of the address, and the dialogs above it. */
 export function App() {
-  const { path } = usePlace();
-  const { value: caller, problem } = useGet("/api/v1/key", {}, { live: false });
+  const { path } = useLocation();
+  const { data: caller, error } = useGet("/api/v1/key", {}, { live: false });
   const main = useRef<HTMLElement>(null);
-  const keep = useKeptScroll("main", main);
-  const rights = useMemo(() => rightsOf(caller, problem !== undefined), [caller, problem]);
-  const found = pageAt(path);
-  const subject = Object.values(found?.props ?? {}).at(-1);
-  const title = [subject, found?.page.title ?? "Nothing here", "Penstock"].filter(Boolean).join(" · ");
+  const saveMainScroll = useScrollRestoration("main", main);
+  const rights = useMemo(() => rightsOf(caller, error !== null), [caller, error]);
+  const opened = pageAt(path);
+  const subject = Object.values(opened?.props ?? {}).at(-1);
+  const title = [subject, opened?.page.title ?? "Not found", "Penstock"]
+    .filter(Boolean)
+    .join(" · ");
   useEffect(() => {
     document.title = title;
   }, [title]);
@@ -35,9 +37,15 @@ export function App() {
           Skip to the content
         </a>
         <Nav path={path} />
-        <main id="main" ref={main} onScroll={keep} tabIndex={-1} className={found?.page.fills ? "fills" : ""}>
+        <main
+          id="main"
+          ref={main}
+          onScroll={saveMainScroll}
+          tabIndex={-1}
+          className={opened?.page.fills ? "fills" : ""}
+        >
           <ErrorBoundary key={path}>
-            {found ? <Opened page={found.page} props={found.props} /> : <Nowhere path={path} />}
+            {opened ? <PageView page={opened.page} props={opened.props} /> : <NoPage path={path} />}
           </ErrorBoundary>
         </main>
         <Palette />
@@ -49,23 +57,23 @@ export function App() {
   );
 }
 
-function Opened({ page, props }: { page: Page; props: PageProps }) {
+function PageView({ page, props }: { page: Page; props: PageProps }) {
   const View = useView(page);
   if (View instanceof Error) {
     return (
       <>
-        <Trouble problem={{ status: 0, message: SILENT }} />
-        <Button onClick={() => window.location.reload()}>Load the page again</Button>
+        <ProblemNote problem={{ status: 0, message: NO_ANSWER }} />
+        <Button onClick={() => window.location.reload()}>Reload the page</Button>
       </>
     );
   }
-  return View ? <View {...props} /> : <Waiting />;
+  return View ? <View {...props} /> : <Loading />;
 }
 
-function Nowhere({ path }: { path: string }) {
+function NoPage({ path }: { path: string }) {
   return (
-    <Empty icon="search" title={`There is no page at ${path}`}>
+    <EmptyState icon="search" title={`There is no page at ${path}`}>
       Press <kbd>/</kbd> to search, or go to the <Link to="/">overview</Link>.
-    </Empty>
+    </EmptyState>
   );
 }

@@ -1,8 +1,8 @@
 import { Component, type ReactNode } from "react";
 import { Button } from "../kit/Button";
-import { Empty } from "../kit/Shown";
+import { EmptyState } from "../kit/Async";
 
-/** Keeps an error in one view from taking the whole page with it. */
+/** The message in place of a view that threw; the rest of the page stays. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state: { error: Error | null } = { error: null };
 
@@ -13,10 +13,10 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
   override render(): ReactNode {
     if (!this.state.error) return this.props.children;
     return (
-      <Empty icon="alert" title="This view broke">
+      <EmptyState icon="alert" title="This view failed">
         <p>{this.state.error.message}</p>
-        <Button onClick={() => window.location.reload()}>Load the page again</Button>
-      </Empty>
+        <Button onClick={() => window.location.reload()}>Reload the page</Button>
+      </EmptyState>
     );
   }
 }

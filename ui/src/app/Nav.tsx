@@ -1,36 +1,44 @@
 import { useEffect, useRef, useState } from "react";
-import { useAway } from "../api/away";
+import { isUnreachable } from "../api/reachability";
 import { key, setKey } from "../api/client";
-import { again, useLiveness } from "../api/live";
-import { renew } from "../api/store";
+import { liveness, reconnect } from "../api/live";
+import { resetAll } from "../api/queries";
 import { Button } from "../kit/Button";
 import { Icon } from "../kit/Icon";
 import { useRights } from "../kit/rights";
+import { useValue } from "../lib/store";
 import { Link } from "../router/Link";
 import { openPalette } from "./Palette";
-import { isAt, navFor } from "./pages";
+import { isCurrent, navFor } from "./pages";
 import { isDark, onTheme, toggleTheme } from "./theme";
 
-const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s", away: "No answer" } as const;
-const LIVE_SAYS = {
-  live: "What is shown follows the server.",
-  connecting: "The connection is being made.",
-  polling: "The stream cannot be had: the server is asked every 5 seconds.",
-  away: "The server does not answer. It is asked again and again.",
+const LIVE = {
+  live: "Live",
+  connecting: "Connecting",
+  polling: "Every 5 s",
+  unreachable: "No answer",
+} as const;
+const LIVE_TITLES = {
+  live: "The page follows the server.",
+  connecting: "The page connects to the server.",
+  polling: "The event stream is not available: the page polls every 5 seconds.",
+  unreachable: "The server does not answer. The page retries.",
 } as const;
 
-/** The way to every page, and what holds for all of them. */
+/** The links to all pages, the connection, the key and the theme. */
 export function Nav({ path }: { path: string }) {
-  const followed = useLiveness();
-  const liveness = useAway() ? "away" : followed;
+  const followed = useValue(liveness);
+  const connection = useValue(isUnreachable) ? "unreachable" : followed;
   const rights = useRights();
   const [dark, setDark] = useState(isDark);
   useEffect(() => onTheme(() => setDark(isDark())), []);
-  // On a phone the pages are one line that is longer than the screen.
+  // On a phone the links are one line that is wider than the screen.
   const pages = useRef<HTMLElement>(null);
   useEffect(() => {
-    // Some browsers give back a promise, which is no way to end an effect.
-    pages.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    // In braces: some browsers return a promise here, which an effect must not return.
+    pages.current
+      ?.querySelector("[aria-current]")
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [path, rights]);
   return (
     <header className="nav">
@@ -45,35 +53,44 @@ export function Nav({ path }: { path: string }) {
       </button>
       <nav aria-label="pages" ref={pages}>
         {navFor(rights).map((page) => (
-          <Link key={page.path} to={page.path} aria-current={isAt(page, path) ? "page" : undefined}>
+          <Link
+            key={page.path}
+            to={page.path}
+            aria-current={isCurrent(page, path) ? "page" : undefined}
+          >
             {page.nav && <Icon name={page.nav.icon} />}
             <span>{page.nav?.label}</span>
           </Link>
         ))}
       </nav>
-      {rights.says && <p className="rights faint">{rights.says}</p>}
+      {rights.note && <p className="rights faint">{rights.note}</p>}
       <footer>
-        <span className={`liveness ${liveness}`} title={LIVE_SAYS[liveness]} role="status">
+        <span className={`liveness ${connection}`} title={LIVE_TITLES[connection]} role="status">
           <i />
-          {LIVE[liveness]}
+          {LIVE[connection]}
         </span>
         {key() && (
           <Button
             kind="quiet"
             icon="key"
-            title="Forget the key of this tab"
-            aria-label="forget the key"
+            title="Remove the key from this tab"
+            aria-label="remove the key"
             onClick={() => {
               setKey(null);
-              renew();
-              again();
+              resetAll();
+              reconnect();
             }}
           />
         )}
-        <a className="button quiet" href="/docs" title="The API, to read">
+        <a className="button quiet" href="/docs" title="The API reference">
           API
         </a>
-        <Button kind="quiet" icon={dark ? "sun" : "moon"} aria-label={dark ? "light theme" : "dark theme"} onClick={toggleTheme} />
+        <Button
+          kind="quiet"
+          icon={dark ? "sun" : "moon"}
+          aria-label={dark ? "light theme" : "dark theme"}
+          onClick={toggleTheme}
+        />
       </footer>
     </header>
   );

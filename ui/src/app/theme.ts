@@ -1,21 +1,21 @@
-/** Light or dark: as the system has it, until somebody chooses. `public/theme.js` sets it first. */
-const KEPT = "penstock.theme";
+/** The theme: that of the system until the user chooses one. `public/theme.js` sets it first. */
+const STORAGE_KEY = "penstock.theme";
 const CHANGED = "penstock.theme";
 
 export function isDark(): boolean {
   return document.documentElement.dataset["theme"] === "dark";
 }
 
-/** Changes to the other theme, and says whether it is the dark one. */
+/** Switch to the other theme. */
 export function toggleTheme(): boolean {
   const next = isDark() ? "light" : "dark";
   document.documentElement.dataset["theme"] = next;
-  localStorage.setItem(KEPT, next);
+  localStorage.setItem(STORAGE_KEY, next);
   window.dispatchEvent(new Event(CHANGED));
   return next === "dark";
 }
 
-/** Is told when the colours change, so that what is drawn on a canvas is drawn anew. */
+/** Call the listener when the colors change, so that a canvas can be drawn again. */
 export function onTheme(listener: () => void): () => void {
   window.addEventListener(CHANGED, listener);
   return () => window.removeEventListener(CHANGED, listener);

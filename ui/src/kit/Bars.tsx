@@ -1,6 +1,6 @@
 /** Small charts: bars over time, and one bar of several parts. */
-import type { Tone } from "./status";
-import { count } from "./words";
+import type { Tone } from "./states";
+import { count } from "./format";
 
 export interface Bar {
   readonly label: string;
@@ -10,7 +10,7 @@ export interface Bar {
 const HEIGHT = 96;
 const total = (bar: Bar) => bar.parts.reduce((sum, part) => sum + part.value, 0);
 
-/** Bars beside each other, one for each hour; pointed at, each says its numbers. */
+/** A bar for each hour; its title has the numbers. */
 export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
   const most = Math.max(0, ...bars.map(total));
   const top = Math.max(1, most);
@@ -29,7 +29,16 @@ export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
               {bar.parts.map((part) => {
                 const height = (part.value / top) * (HEIGHT - 4);
                 y -= height;
-                return <rect key={part.word} x={at * width + width * 0.12} y={y} width={width * 0.76} height={height} className={`tone-${part.tone} filled`} />;
+                return (
+                  <rect
+                    key={part.word}
+                    x={at * width + width * 0.12}
+                    y={y}
+                    width={width * 0.76}
+                    height={height}
+                    className={`tone-${part.tone} filled`}
+                  />
+                );
               })}
             </g>
           );
@@ -43,13 +52,25 @@ export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
   );
 }
 
-/** One bar whose parts say how a whole is divided. */
+/** One bar that shows the parts of a whole. */
 export function Share({ parts, of: whole }: { parts: Bar["parts"]; of?: number }) {
   const sum = whole ?? parts.reduce((all, part) => all + part.value, 0);
-  const said = parts.filter((part) => part.value).map((part) => `${count(part.value)} ${part.word}`).join(", ");
+  const summary = parts
+    .filter((part) => part.value)
+    .map((part) => `${count(part.value)} ${part.word}`)
+    .join(", ");
   return (
-    <span className="share" role="img" aria-label={said || "nothing"} title={said}>
-      {parts.map((part) => part.value > 0 && <i key={part.word} className={`tone-${part.tone}`} style={{ width: `${(part.value / Math.max(1, sum)) * 100}%` }} />)}
+    <span className="share" role="img" aria-label={summary || "nothing"} title={summary}>
+      {parts.map(
+        (part) =>
+          part.value > 0 && (
+            <i
+              key={part.word}
+              className={`tone-${part.tone}`}
+              style={{ width: `${(part.value / Math.max(1, sum)) * 100}%` }}
+            />
+          ),
+      )}
     </span>
   );
 }

@@ -11,7 +11,11 @@ interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
 
 export function Button({ kind = "plain", icon, className = "", children, ...rest }: Props) {
   return (
-    <button type="button" {...rest} className={`button ${kind} ${children ? "" : "bare"} ${className}`}>
+    <button
+      type="button"
+      {...rest}
+      className={`button ${kind} ${children ? "" : "bare"} ${className}`}
+    >
       {icon && <Icon name={icon} size={14} />}
       {children}
     </button>
@@ -19,7 +23,17 @@ export function Button({ kind = "plain", icon, className = "", children, ...rest
 }
 
 /** A link that looks like a button. */
-export function ButtonLink({ to, icon, kind = "plain", children }: { to: string; icon?: IconName; kind?: Kind; children: React.ReactNode }) {
+export function ButtonLink({
+  to,
+  icon,
+  kind = "plain",
+  children,
+}: {
+  to: string;
+  icon?: IconName;
+  kind?: Kind;
+  children: React.ReactNode;
+}) {
   return (
     <Link to={to} className={`button ${kind}`}>
       {icon && <Icon name={icon} size={14} />}

@@ -1,25 +1,26 @@
-/** Asks before something is done: says what will happen, takes a reason, and stays until it is done. */
-import { type FormEvent, type ReactNode, useId, useState, useSyncExternalStore } from "react";
+/** The dialog before a change: it describes the effect, takes a reason, and stays until success. */
+import { type FormEvent, type ReactNode, useId, useState } from "react";
 import type { Answer } from "../api/client";
-import { useAttempt } from "./attempt";
+import { createStore, useValue } from "../lib/store";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { Refused } from "./Refused";
+import { MutationError } from "./MutationError";
+import { useApiMutation } from "./useApiMutation";
 
 export interface Question<T> {
   readonly title: string;
-  /** What will happen, in a sentence or two. */
-  readonly says: ReactNode;
-  /** The word on the button that does it. */
+  /** The effect, in a sentence or two. */
+  readonly description: ReactNode;
+  /** The label of the button that confirms. */
   readonly verb: string;
   readonly danger?: boolean;
-  /** Whether a reason is asked for; it goes into the audit log. */
-  readonly reason?: "needed" | "welcome";
-  /** A text that must be typed, for what cannot be undone. */
+  /** Whether the dialog takes a reason, which goes into the audit log. */
+  readonly reason?: "required" | "optional" | "none";
+  /** A text that must be typed, for a change that cannot be undone. */
   readonly typed?: string;
-  /** The call; it is given the reason that was entered. */
-  readonly run: (why: string) => Promise<Answer<T>>;
-  /** What is said when it is done. */
+  /** The call, with the reason. */
+  readonly send: (why: string) => Promise<Answer<T>>;
+  /** The text of the toast after success. */
   readonly done: string | ((value: T) => string);
 }
 
@@ -29,78 +30,93 @@ interface Open {
   readonly settle: (value: unknown) => void;
 }
 
-let open: Open | null = null;
-let asked = 0;
-const watchers = new Set<() => void>();
+const open = createStore<Open | null>(null);
+let lastNumber = 0;
 
-function show(next: Open | null): void {
-  open = next;
-  for (const watcher of watchers) watcher();
-}
-
-/** Asks, and gives what the call answered, or null if it was not made. */
+/** Ask for confirmation and make the call. Return its answer, or null if it was not made. */
 export function confirm<T>(question: Question<T>): Promise<T | null> {
-  open?.settle(null);
-  asked += 1;
+  open.get()?.settle(null);
+  lastNumber += 1;
   return new Promise((resolve) => {
-    show({
-      number: asked,
+    open.set({
+      number: lastNumber,
       question: question as Question<unknown>,
       settle: (value) => {
-        show(null);
+        open.set(null);
         resolve(value as T | null);
       },
     });
   });
 }
 
-/** The place where questions are asked; there is one, in the layout. */
+/** The place of the dialog; the layout has one. */
 export function Confirm() {
-  const shown = useSyncExternalStore(
-    (watcher) => {
-      watchers.add(watcher);
-      return () => watchers.delete(watcher);
-    },
-    () => open,
+  const current = useValue(open);
+  return (
+    current && (
+      <ConfirmDialog key={current.number} question={current.question} settle={current.settle} />
+    )
   );
-  return shown && <Asking key={shown.number} question={shown.question} settle={shown.settle} />;
 }
 
-function Asking({ question, settle }: { question: Question<unknown>; settle: (value: unknown) => void }) {
+interface DialogProps {
+  question: Question<unknown>;
+  settle: (value: unknown) => void;
+}
+
+function ConfirmDialog({ question, settle }: DialogProps) {
+  const { title, description, verb, danger, reason = "required", typed, send, done } = question;
   const [why, setWhy] = useState("");
-  const [typed, setTyped] = useState("");
+  const [entered, setEntered] = useState("");
   const field = useId();
-  const { isBusy, problem, attempt } = useAttempt();
-  const isReady = !isBusy && (question.reason !== "needed" || why.trim()) && (!question.typed || typed === question.typed);
-  async function agree(): Promise<void> {
-    const value = await attempt({ run: () => question.run(why.trim()), done: question.done });
-    if (value !== null) settle(value);
-  }
-  function send(event: FormEvent): void {
+  const { mutate, isPending, error } = useApiMutation({ send: () => send(why.trim()), done });
+  const hasReason = reason !== "required" || why.trim() !== "";
+  const isReady = !isPending && hasReason && (!typed || entered === typed);
+  function submit(event: FormEvent): void {
     event.preventDefault();
-    if (isReady) void agree();
+    if (isReady) mutate(undefined, { onSuccess: settle });
   }
   return (
-    <Dialog title={question.title} onClose={() => settle(null)}>
-      <form onSubmit={send} className="stack">
-        <div className="says">{question.says}</div>
-        {question.reason && (
+    <Dialog title={title} onClose={() => settle(null)}>
+      <form onSubmit={submit} className="stack">
+        <div className="says">{description}</div>
+        {reason !== "none" && (
           <label htmlFor={field}>
-            Reason {question.reason === "welcome" && <span className="faint">(for the audit log)</span>}
-            <input id={field} className="field" value={why} onChange={(event) => setWhy(event.target.value)} autoFocus maxLength={500} required={question.reason === "needed"} />
+            Reason {reason === "optional" && <span className="faint">(for the audit log)</span>}
+            <input
+              id={field}
+              className="field"
+              value={why}
+              onChange={(event) => setWhy(event.target.value)}
+              autoFocus
+              maxLength={500}
+              required={reason === "required"}
+            />
           </label>
         )}
-        {question.typed && (
+        {typed && (
           <label htmlFor={`${field}t`}>
-            Type <code>{question.typed}</code> to go on
-            <input id={`${field}t`} className="field mono" value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
+            Type <code>{typed}</code> to confirm
+            <input
+              id={`${field}t`}
+              className="field mono"
+              value={entered}
+              onChange={(event) => setEntered(event.target.value)}
+              autoComplete="off"
+            />
           </label>
         )}
-        <Refused problem={problem} />
+        <MutationError problem={error} />
         <footer>
-          <Button onClick={() => settle(null)}>{problem ? "Close" : "Cancel"}</Button>
-          <Button type="submit" kind={question.danger ? "danger" : "primary"} disabled={!isReady} aria-busy={isBusy} autoFocus={!question.reason && !question.typed}>
-            {question.verb}
+          <Button onClick={() => settle(null)}>{error ? "Close" : "Cancel"}</Button>
+          <Button
+            type="submit"
+            kind={danger ? "danger" : "primary"}
+            disabled={!isReady}
+            aria-busy={isPending}
+            autoFocus={reason === "none" && !typed}
+          >
+            {verb}
           </Button>
         </footer>
       </form>

@@ -9,13 +9,13 @@ interface Props {
 }
 
 /**
- * A window over the page, open as long as it is drawn: it keeps the focus, and gives it back to
- * where it was. Esc closes it, and so does a press beside it.
+ * The props of a dialog over the page, which is open while it is mounted. It traps the focus and
+ * returns it afterwards. Esc and a click beside it close it.
  */
 export function useModal(onClose: () => void) {
   const box = useRef<HTMLDialogElement>(null);
   const pressed = useRef<EventTarget | null>(null);
-  // Once it has left the page, a dialog that is closed gives the focus back to nobody.
+  // Close it before it leaves the document: after that it cannot return the focus.
   useLayoutEffect(() => {
     const dialog = box.current;
     if (dialog && !dialog.open) dialog.showModal();
@@ -30,10 +30,11 @@ export function useModal(onClose: () => void) {
     onPointerDown: (event: React.PointerEvent) => {
       pressed.current = event.target;
     },
-    // Who marks text and lets go beside the window has pressed within it; who clicks twice meant
-    // the button that opened it.
+    // A text selection may end beside the dialog, and the second click of a double click on the
+    // button that opened it lands there too: neither closes it.
     onClick: (event: React.MouseEvent) => {
-      if (event.target === box.current && pressed.current === box.current && event.detail < 2) onClose();
+      if (event.target === box.current && pressed.current === box.current && event.detail < 2)
+        onClose();
     },
   };
 }

@@ -1,8 +1,16 @@
 import { type ReactNode, useEffect } from "react";
 import { Button } from "./Button";
 
-/** Details beside a view, which stays usable; Esc closes it. */
-export function Drawer({ title, onClose, children }: { title: ReactNode; onClose: () => void; children: ReactNode }) {
+/** Details beside a view, which stays usable. Esc closes it. */
+export function Drawer({
+  title,
+  onClose,
+  children,
+}: {
+  title: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}) {
   useEffect(() => {
     function close(event: KeyboardEvent): void {
       if (event.key === "Escape" && !document.querySelector("dialog[open]")) onClose();

@@ -1,4 +1,4 @@
-/** Icons, drawn here: each is a path in a box of 16, so that no file and no font is fetched. */
+/** Icons as paths in a box of 16, so that the page fetches no file and no font for them. */
 const SHAPES = {
   check: "M3.5 8.5l3 3 6-7",
   cross: "M4.5 4.5l7 7M11.5 4.5l-7 7",
@@ -15,7 +15,8 @@ const SHAPES = {
   graph: "M3 4.500h3v3H3zM10 2.500h3v3h-3zM10 10.500h3v3h-3zM6 6h2.500M8.500 6V4H10M8.500 6v6H10",
   table: "M2.500 3.500h11v9h-11zM2.500 6.500h11M6.500 6.500v6",
   gear: "M8 5.700a2.300 2.300 0 110 4.600 2.300 2.300 0 010-4.600zM8 2v2M8 12v2M2 8h2M12 8h2M3.800 3.800l1.400 1.400M10.800 10.800l1.400 1.400M12.200 3.800l-1.400 1.400M5.200 10.800l-1.400 1.400",
-  inbox: "M2.500 9.500L4.500 3h7l2 6.500v3.500h-11zM2.500 9.500h3.500c0 1 .8 1.800 2 1.800s2-.8 2-1.800h3.500",
+  inbox:
+    "M2.500 9.500L4.500 3h7l2 6.500v3.500h-11zM2.500 9.500h3.500c0 1 .8 1.800 2 1.800s2-.8 2-1.800h3.500",
   lock: "M4 7.500h8v6H4zM5.500 7.500V5.500a2.500 2.500 0 015 0v2",
   replay: "M3 8a5 5 0 105-5H4.500M4.500 3l2-2M4.500 3l2 2",
   filter: "M2.500 3.500h11L9.500 8.500v4.500l-3-1.500v-3z",
@@ -33,7 +34,8 @@ const SHAPES = {
   out: "M6.500 3.500h-3v9h9v-3M9 3.500h3.500V7M12.500 3.500L7.500 8.500",
   bolt: "M9 1.500L3.500 9H8l-1 5.500L12.500 7H8z",
   file: "M4 1.500h5l3 3v10H4zM9 1.500v3h3",
-  focus: "M2.500 5.500v-3h3M10.500 2.500h3v3M13.500 10.500v3h-3M5.500 13.500h-3v-3M8 6.500a1.500 1.500 0 110 3 1.500 1.500 0 010-3z",
+  focus:
+    "M2.500 5.500v-3h3M10.500 2.500h3v3M13.500 10.500v3h-3M5.500 13.500h-3v-3M8 6.500a1.500 1.500 0 110 3 1.500 1.500 0 010-3z",
   columns: "M2.500 3.500h4v9h-4zM9.500 3.500h4v9h-4zM6.500 6h3M6.500 10h3",
   plus: "M8 3.500v9M3.500 8h9",
   minus: "M3.500 8h9",
@@ -48,11 +50,24 @@ interface Props {
   className?: string;
 }
 
-/** A small picture beside words; it says nothing on its own. */
+/** A picture beside a word; screen readers skip it. */
 export function Icon({ name, size = 16, className = "" }: Props) {
   return (
-    <svg className={`icon ${className}`} width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
-      <path d={SHAPES[name]} fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" strokeLinejoin="round" />
+    <svg
+      className={`icon ${className}`}
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      aria-hidden="true"
+    >
+      <path
+        d={SHAPES[name]}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="1.5"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
     </svg>
   );
 }

@@ -1,14 +1,24 @@
-import { useQuery } from "../router/router";
+import { useSearchParams } from "../router/router";
 import { useNamespaces } from "./namespaces";
 
-/** Chooses a namespace, which is `otherwise` where none is, or all; the choice is in the address. */
-export function NamespaceFilter({ all, otherwise = "" }: { all?: string; otherwise?: string | undefined }) {
-  const [query, setQuery] = useQuery();
-  const namespaces = useNamespaces().value?.namespaces ?? [];
+/** The choice of a namespace, kept in the address; `fallback` is shown while there is none. */
+export function NamespaceFilter({
+  all,
+  fallback = "",
+}: {
+  all?: string;
+  fallback?: string | undefined;
+}) {
+  const [query, setQuery] = useSearchParams();
+  const namespaces = useNamespaces().data?.namespaces ?? [];
   return (
     <label className="row">
       Namespace
-      <select className="field" value={query.get("namespace") ?? otherwise} onChange={(event) => setQuery({ namespace: event.target.value })}>
+      <select
+        className="field"
+        value={query.get("namespace") ?? fallback}
+        onChange={(event) => setQuery({ namespace: event.target.value })}
+      >
         {all && <option value="">{all}</option>}
         {namespaces.map((each) => (
           <option key={each.name} value={each.name}>

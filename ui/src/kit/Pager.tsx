@@ -1,16 +1,16 @@
-import "./pick.css";
+import "./picker.css";
 import { Button } from "./Button";
 
 interface Props {
-  /** Back to the newest, or the first; null if that is what is shown. */
+  /** Open the first part; null if it is shown. */
   onFirst: (() => void) | null;
-  /** On to the next part; null if this is the last. */
+  /** Open the next part; null if this is the last. */
   onNext: (() => void) | null;
   first?: string;
   next?: string;
 }
 
-/** The way through a list that is read part by part, where its whole length is not known. */
+/** The buttons of a list that is read in parts and whose length is unknown. */
 export function Pager({ onFirst, onNext, first = "Newest", next = "Older" }: Props) {
   if (!onFirst && !onNext) return null;
   return (

@@ -1,10 +1,20 @@
 import type { ReactNode } from "react";
 import { Link } from "../router/Link";
-import { Copy } from "./Copy";
-import { usePlace, withQuery } from "../router/router";
+import { CopyButton } from "./CopyButton";
+import { useLocation, withQuery } from "../router/router";
 
-/** A part of a page, with a heading of its own. */
-export function Panel({ title, aside, children, className = "" }: { title: ReactNode; aside?: ReactNode; children: ReactNode; className?: string }) {
+/** A part of a page with a heading. */
+export function Panel({
+  title,
+  aside,
+  children,
+  className = "",
+}: {
+  title: ReactNode;
+  aside?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
   return (
     <section className={`panel ${className}`}>
       <header>
@@ -16,15 +26,27 @@ export function Panel({ title, aside, children, className = "" }: { title: React
   );
 }
 
-/** The head of a page: what it is about, which id can be copied, and what can be done. */
-export function PageHead({ kind, title, copies, children, actions }: { kind?: ReactNode; title: ReactNode; copies?: string; children?: ReactNode; actions?: ReactNode }) {
+/** The head of a page: its subject, an id to copy, and the actions. */
+export function PageHead({
+  kind,
+  title,
+  copies,
+  children,
+  actions,
+}: {
+  kind?: ReactNode;
+  title: ReactNode;
+  copies?: string;
+  children?: ReactNode;
+  actions?: ReactNode;
+}) {
   return (
     <header className="page-head">
       <div>
         {kind && <div className="kind">{kind}</div>}
         <div className="page-title">
           <h1>{title}</h1>
-          {copies && <Copy text={copies} />}
+          {copies && <CopyButton text={copies} />}
         </div>
         {children && <div className="under">{children}</div>}
       </div>
@@ -39,23 +61,29 @@ export interface Tab {
   readonly count?: number | undefined;
 }
 
-/** Views of one thing, each with an address: the first is the plain one. */
+/** The tabs of a page, each with an address; the first has the plain one. */
 export function Tabs({ tabs, name = "tab" }: { tabs: readonly Tab[]; name?: string }) {
-  const { path, query } = usePlace();
+  const { path, query } = useLocation();
   const current = query.get(name) ?? tabs[0]?.id;
   return (
     <nav className="tabs" aria-label="views">
       {tabs.map((tab, at) => (
-        <Link key={tab.id} to={path + withQuery(new URLSearchParams(), { [name]: at === 0 ? null : tab.id })} aria-current={tab.id === current ? "page" : undefined}>
+        <Link
+          key={tab.id}
+          to={path + withQuery(new URLSearchParams(), { [name]: at === 0 ? null : tab.id })}
+          aria-current={tab.id === current ? "page" : undefined}
+        >
           {tab.label}
-          {tab.count !== undefined && <span className="count">{tab.count.toLocaleString("en")}</span>}
+          {tab.count !== undefined && (
+            <span className="count">{tab.count.toLocaleString("en")}</span>
+          )}
         </Link>
       ))}
     </nav>
   );
 }
 
-/** Names and values. */
+/** A list of names and values. */
 export function Facts({ of: facts }: { of: readonly (readonly [string, ReactNode])[] }) {
   return (
     <dl className="facts">
@@ -69,7 +97,7 @@ export function Facts({ of: facts }: { of: readonly (readonly [string, ReactNode
   );
 }
 
-/** JSON as it came, for those who want to see it. */
+/** JSON as the server sent it. */
 export function Json({ value }: { value: unknown }) {
   return (
     <pre className="json" tabIndex={0}>

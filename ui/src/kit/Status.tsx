@@ -1,7 +1,7 @@
 import { Icon } from "./Icon";
-import { lookOf, type Tone } from "./status";
+import { lookOf, type Tone } from "./states";
 
-/** A state as an icon and a word: never by colour alone. */
+/** A state as an icon and a word, never by color alone. */
 export function Status({ of: state, label }: { of: string | null | undefined; label?: string }) {
   const look = lookOf(state);
   return (
@@ -12,11 +12,16 @@ export function Status({ of: state, label }: { of: string | null | undefined; la
   );
 }
 
-/** A state as an icon only, named for those who cannot see it. */
+/** A state as an icon, with its word for screen readers. */
 export function StatusIcon({ of: state }: { of: string | null | undefined }) {
   const look = lookOf(state);
   return (
-    <span className={`status-icon tone-${look.tone}`} role="img" aria-label={look.word} title={look.word}>
+    <span
+      className={`status-icon tone-${look.tone}`}
+      role="img"
+      aria-label={look.word}
+      title={look.word}
+    >
       <Icon name={look.icon} size={13} />
     </span>
   );

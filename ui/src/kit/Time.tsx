@@ -1,44 +1,46 @@
-import { useSyncExternalStore } from "react";
-import { Moment } from "./Moment";
-import { absolute, ago, span } from "./words";
+import { createStore, useValue } from "../lib/store";
+import { Timestamp } from "./Timestamp";
+import { utcTime, ago, span } from "./format";
 
 const TICK_MS = 5_000;
-let now = Date.now();
-const watchers = new Set<() => void>();
-setInterval(() => {
-  now = Date.now();
-  for (const watcher of watchers) watcher();
-}, TICK_MS);
+const now = createStore(Date.now());
+setInterval(() => now.set(Date.now()), TICK_MS);
 
-function watch(watcher: () => void): () => void {
-  watchers.add(watcher);
-  return () => watchers.delete(watcher);
-}
+/** The current time, updated everywhere at once every few seconds. */
+export const useNow = (): number => useValue(now);
 
-/** The time now, all places at once, every few seconds. */
-export function useNow(): number {
-  return useSyncExternalStore(watch, () => now);
-}
-
-/** A moment: how long ago, and in full when pointed at; or both with `full`. */
+/** A time as its age, with the full time in a tooltip; `full` shows both. */
 export function Time({ at, full = false }: { at: string | null | undefined; full?: boolean }) {
-  const shown = useNow();
+  const current = useNow();
   if (!at) return <span className="faint">–</span>;
   const moment = Date.parse(at);
-  // Events are shown as they came, and some write times as no browser reads them.
+  // Some events have times that no browser parses.
   if (Number.isNaN(moment)) return <span>{at}</span>;
   return (
-    <Moment at={at}>
-      {full && `${absolute(moment)} `}
-      <span className="nowrap">{full && "· "}{ago(moment, shown)}</span>
-    </Moment>
+    <Timestamp at={at}>
+      {full && `${utcTime(moment)} `}
+      <span className="nowrap">
+        {full && "· "}
+        {ago(moment, current)}
+      </span>
+    </Timestamp>
   );
 }
 
-/** How long something took, or has taken so far. */
-export function Lasted({ from, to }: { from: string | null | undefined; to: string | null | undefined }) {
-  const shown = useNow();
+/** The duration from one time to another, or until now. */
+export function Duration({
+  from,
+  to,
+}: {
+  from: string | null | undefined;
+  to: string | null | undefined;
+}) {
+  const current = useNow();
   if (!from) return <span className="faint">–</span>;
-  const end = to ? Date.parse(to) : shown;
-  return <span className={to ? "" : "tone-active"}>{span(Math.max(0, end - Date.parse(from)) / 1000)}</span>;
+  const end = to ? Date.parse(to) : current;
+  return (
+    <span className={to ? "" : "tone-active"}>
+      {span(Math.max(0, end - Date.parse(from)) / 1000)}
+    </span>
+  );
 }

@@ -1,7 +1,7 @@
-/** Things below the things that they depend on; each branch opens and closes. */
+/** A tree whose branches open and close. */
 import { type ReactNode, useState } from "react";
 import { Button } from "./Button";
-import { count } from "./words";
+import { count } from "./format";
 import "./tree.css";
 
 interface Props {
@@ -34,7 +34,7 @@ function Branches({ keys, depth, ...rest }: Branch) {
   return (
     <ul>
       {keys.slice(0, most).map((key, place) => (
-        <One key={`${place} ${key}`} id={key} depth={depth} {...rest} />
+        <BranchItem key={`${place} ${key}`} id={key} depth={depth} {...rest} />
       ))}
       {keys.length > most && (
         <li>
@@ -47,7 +47,7 @@ function Branches({ keys, depth, ...rest }: Branch) {
   );
 }
 
-function One({ id, depth, below, line, open }: Omit<Branch, "keys"> & { id: string }) {
+function BranchItem({ id, depth, below, line, open }: Omit<Branch, "keys"> & { id: string }) {
   const [isOpen, setOpen] = useState(depth < open);
   const children = below(id);
   if (children.length === 0) {
@@ -60,12 +60,22 @@ function One({ id, depth, below, line, open }: Omit<Branch, "keys"> & { id: stri
   return (
     <li>
       <div className="tree-line">
-        <button type="button" className="tree-toggle" aria-expanded={isOpen} aria-label={isOpen ? "close this branch" : `open this branch of ${count(children.length)}`} onClick={() => setOpen(!isOpen)}>
+        <button
+          type="button"
+          className="tree-toggle"
+          aria-expanded={isOpen}
+          aria-label={
+            isOpen ? "close this branch" : `open this branch of ${count(children.length)}`
+          }
+          onClick={() => setOpen(!isOpen)}
+        >
           {isOpen ? "−" : "+"}
         </button>
         {line(id)}
       </div>
-      {isOpen && <Branches keys={children} depth={depth + 1} below={below} line={line} open={open} />}
+      {isOpen && (
+        <Branches keys={children} depth={depth + 1} below={below} line={line} open={open} />
+      )}
     </li>
   );
 }

@@ -1,4 +1,4 @@
-/** How wide the columns of a table are, and in which order they come. */
+/** The widths and the order of the columns of a table. */
 interface Wide {
   readonly width?: string;
   readonly wide?: boolean;
@@ -8,12 +8,16 @@ const WIDTH = "minmax(6rem, 1fr)";
 
 export const widthOf = (column: Wide): string => column.width ?? WIDTH;
 
-/** What all columns together need at least; where there is less room, the table scrolls sideways. */
+/** The least width of all columns together; in less space the table scrolls sideways. */
 export function leastOf(columns: readonly Wide[]): string {
-  return columns.map((column) => /^minmax\(([^,]+),/.exec(widthOf(column))?.[1] ?? widthOf(column)).join(" + ");
+  return columns
+    .map((column) => /^minmax\(([^,]+),/.exec(widthOf(column))?.[1] ?? widthOf(column))
+    .join(" + ");
 }
 
-/** On a narrow screen what matters most comes first, and the rest is scrolled to. */
+/** Move the `wide` columns to the end on a narrow screen. */
 export function ordered<T extends Wide>(columns: readonly T[], isNarrow: boolean): readonly T[] {
-  return isNarrow ? [...columns.filter((each) => !each.wide), ...columns.filter((each) => each.wide)] : columns;
+  return isNarrow
+    ? [...columns.filter((each) => !each.wide), ...columns.filter((each) => each.wide)]
+    : columns;
 }

@@ -1,10 +1,12 @@
 import { expect, it } from "vitest";
-import { likeliest } from "./namespaces";
+import { defaultNamespace } from "./namespaces";
 
-it("takes the namespace in which something happened last where none is named", () => {
+it("takes the namespace of the last activity when none is chosen", () => {
   const job = { namespace: "etl", inputs: [{ namespace: "raw" }], outputs: [] };
-  expect(likeliest("dataset", [job, { ...job, outputs: [{ namespace: "marts" }] }])).toBe("marts");
-  expect(likeliest("dataset", [job])).toBe("raw");
-  expect(likeliest("job", [job])).toBe("etl");
-  expect(likeliest("dataset", [])).toBeUndefined();
+  expect(defaultNamespace("dataset", [job, { ...job, outputs: [{ namespace: "marts" }] }])).toBe(
+    "marts",
+  );
+  expect(defaultNamespace("dataset", [job])).toBe("raw");
+  expect(defaultNamespace("job", [job])).toBe("etl");
+  expect(defaultNamespace("dataset", [])).toBeUndefined();
 });

@@ -1,39 +1,48 @@
-/** The namespaces, and the one that is meant where none is named. */
+/** The namespaces, and the default one where none is chosen. */
 import { useState } from "react";
-import { useGet } from "../api/hooks";
+import { useGet } from "../api/queries";
 
-interface Within {
+interface InNamespace {
   readonly namespace: string;
 }
 
-interface Working extends Within {
-  readonly inputs: readonly Within[];
-  readonly outputs: readonly Within[];
+interface JobDatasets extends InNamespace {
+  readonly inputs: readonly InNamespace[];
+  readonly outputs: readonly InNamespace[];
 }
 
 const JOBS = 10;
 
 export const useNamespaces = () => useGet("/api/v1/namespaces", { query: { limit: 1000 } });
 
-/** Where something happened last, by the jobs that changed last: the first by name may be one that nobody looks for. */
-export function likeliest(kind: "dataset" | "job", jobs: readonly Working[]): string | undefined {
+/** Find the namespace of the last activity by the jobs that changed last. */
+export function defaultNamespace(
+  kind: "dataset" | "job",
+  jobs: readonly JobDatasets[],
+): string | undefined {
   if (kind === "job") return jobs[0]?.namespace;
-  return [...jobs.flatMap((job) => job.outputs), ...jobs.flatMap((job) => job.inputs)][0]?.namespace;
+  return [...jobs.flatMap((job) => job.outputs), ...jobs.flatMap((job) => job.inputs)][0]
+    ?.namespace;
 }
 
-/** The first namespace that somebody made; every catalog has the one that is called default. */
+/** Find the first namespace other than `default`, which every catalog has. */
 function first(namespaces: readonly { name: string }[]): string | undefined {
   return (namespaces.find((each) => each.name !== "default") ?? namespaces[0])?.name;
 }
 
-/** That namespace, once it is known; it stays while the page does, whatever happens meanwhile. */
-export function useLikeliest(kind: "dataset" | "job", isAsked: boolean): string | undefined {
-  const [kept, keep] = useState<string>();
-  const isOpen = isAsked && kept === undefined;
+/** The default namespace once it is known; it then stays for the life of the page. */
+export function useDefaultNamespace(
+  kind: "dataset" | "job",
+  isNeeded: boolean,
+): string | undefined {
+  const [chosen, setChosen] = useState<string>();
+  const isOpen = isNeeded && chosen === undefined;
   const jobs = useGet("/api/v1/jobs", isOpen ? { query: { limit: JOBS } } : null);
-  const namespaces = useNamespaces().value?.namespaces;
-  const isKnown = isOpen && namespaces && (jobs.value || jobs.problem);
-  const found = isKnown ? (likeliest(kind, jobs.value?.jobs ?? []) ?? first(namespaces)) : undefined;
-  if (found !== undefined) keep(found);
-  return kept;
+  const namespaces = useNamespaces().data?.namespaces;
+  const isKnown = isOpen && namespaces && (jobs.data || jobs.error);
+  const candidate = isKnown
+    ? (defaultNamespace(kind, jobs.data?.jobs ?? []) ?? first(namespaces))
+    : undefined;
+  if (candidate !== undefined) setChosen(candidate);
+  return chosen;
 }

@@ -1,38 +1,45 @@
-/** What the key in use may do, so that nothing else is offered. The server decides all the same. */
+/** The rights of the current key, for hiding actions. The server enforces them. */
 import { createContext, useContext } from "react";
 import type { Schemas } from "../api/client";
 
 export type Caller = Schemas["ShownCaller"];
 
-/** The key that an action needs: of a writer or an administrator, and maybe for every namespace. */
+/** The rights that an action takes: a role, and whether the key must be for every namespace. */
 export type Needs = "writer" | "writer everywhere" | "admin" | "admin everywhere" | "everywhere";
 
 export interface Rights {
-  /** Whether it was found out; before that nothing that acts is offered. */
+  /** Whether they are known; until then no action is shown. */
   readonly isKnown: boolean;
   readonly allows: (needs: Needs) => boolean;
-  /** Why not everything is offered, or null if it is. */
-  readonly says: string | null;
+  /** Why some actions are hidden, or null. */
+  readonly note: string | null;
 }
 
-/** Everything is offered if it cannot be known who asks. */
+/** All actions are shown if the rights cannot be read. */
 export function rightsOf(caller: Caller | undefined, isRefused: boolean): Rights {
-  if (!caller) return { isKnown: isRefused, allows: () => isRefused, says: null };
+  if (!caller) return { isKnown: isRefused, allows: () => isRefused, note: null };
   const isAdmin = caller.role === "admin";
   const isWriter = isAdmin || caller.role === "writer";
   const isEverywhere = caller.namespace === null;
-  const whose = `Key “${caller.name ?? ""}” is ${caller.role === "admin" ? "an admin" : `a ${caller.role}`}’s`;
+  const owner = `Key “${caller.name ?? ""}” is ${caller.role === "admin" ? "an admin" : `a ${caller.role}`}’s`;
   const where = isEverywhere ? "" : `, for namespace “${caller.namespace}” only`;
-  const lacks = isAdmin ? "what concerns other namespaces" : `whatever changes something${isWriter ? " that exists" : ""}`;
+  const hidden = isAdmin
+    ? "actions on other namespaces"
+    : `actions that change ${isWriter ? "existing data" : "data"}`;
   return {
     isKnown: true,
-    allows: (needs) => (needs.startsWith("admin") ? isAdmin : needs.startsWith("writer") ? isWriter : true) && (isEverywhere || !needs.endsWith("everywhere")),
-    says: isAdmin && isEverywhere ? null : `${whose}${where}: ${lacks} is not offered here, and needs another key.`,
+    allows: (needs) =>
+      (needs.startsWith("admin") ? isAdmin : needs.startsWith("writer") ? isWriter : true) &&
+      (isEverywhere || !needs.endsWith("everywhere")),
+    note:
+      isAdmin && isEverywhere
+        ? null
+        : `${owner}${where}: ${hidden} are hidden and need another key.`,
   };
 }
 
-const Held = createContext<Rights>(rightsOf(undefined, false));
+const RightsContext = createContext<Rights>(rightsOf(undefined, false));
 
-export const RightsProvider = Held.Provider;
+export const RightsProvider = RightsContext.Provider;
 
-export const useRights = (): Rights => useContext(Held);
+export const useRights = (): Rights => useContext(RightsContext);

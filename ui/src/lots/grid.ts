@@ -1,4 +1,5 @@
-/** Where each lot lies in the grid: pure numbers, so that they can be tested and drawn fast. */
+/** The geometry of the grid of lots: pure functions of numbers. */
+import { UNLISTED } from "../kit/states";
 import { DAY_MS, type Interval, lengthOf, lotAt, perDay, startOf } from "./intervals";
 
 export interface Range {
@@ -15,13 +16,13 @@ export interface Grid {
   readonly count: number;
   readonly columns: number;
   readonly rows: number;
-  /** What is said at the left of each row. */
+  /** The label at the left of each row. */
   readonly labels: readonly string[];
   /** The start of each row. */
   readonly starts: readonly number[];
 }
 
-/** The hours above a grid, as many as have room for their names. */
+/** List the hours above a grid, as many as there is space for. */
 export function hoursAbove(columns: number, cell: number, room: number): readonly number[] {
   const hour = (columns * cell) / 24;
   const every = [3, 6, 12].find((step) => step * hour >= room) ?? 24;
@@ -30,7 +31,7 @@ export function hoursAbove(columns: number, cell: number, room: number): readonl
 
 const WIDEST = 64;
 
-/** How wide a lot is: so that a row fills its room, if only with a part of a pixel each on a phone. */
+/** Compute the width of a lot, so that a row fills its space; on a phone it is below a pixel. */
 export function cellOf(room: number, columns: number): number {
   return Math.min(WIDEST, Math.max(0.25, room / columns));
 }
@@ -42,7 +43,15 @@ export function gridOf(interval: Interval, first: string, count: number): Grid {
   const isByMonth = interval === "PT24H";
   for (let at = rowStart(start, isByMonth); at < end; at = nextRow(at, isByMonth)) starts.push(at);
   const labels = starts.map((at) => new Date(at).toISOString().slice(0, isByMonth ? 7 : 10));
-  return { interval, start, count, columns: isByMonth ? 31 : perDay(interval), rows: starts.length, labels, starts };
+  return {
+    interval,
+    start,
+    count,
+    columns: isByMonth ? 31 : perDay(interval),
+    rows: starts.length,
+    labels,
+    starts,
+  };
 }
 
 function rowStart(at: number, isByMonth: boolean): number {
@@ -57,20 +66,23 @@ function nextRow(at: number, isByMonth: boolean): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** The place of a lot that begins then: its row and column. */
-export function placeOf(grid: Grid, at: number): readonly [number, number] {
+/** Find the row and column of the lot that starts at a time. */
+export function positionOf(grid: Grid, at: number): readonly [number, number] {
   const length = lengthOf(grid.interval);
   if (grid.interval === "PT24H") {
     const date = new Date(at);
     const first = new Date(grid.starts[0] ?? at);
-    const row = (date.getUTCFullYear() - first.getUTCFullYear()) * 12 + date.getUTCMonth() - first.getUTCMonth();
+    const row =
+      (date.getUTCFullYear() - first.getUTCFullYear()) * 12 +
+      date.getUTCMonth() -
+      first.getUTCMonth();
     return [row, date.getUTCDate() - 1];
   }
   return [Math.floor((at - (grid.starts[0] ?? at)) / DAY_MS), Math.floor((at % DAY_MS) / length)];
 }
 
-/** The lot at a place, or null where there is none. */
-export function lotOfPlace(grid: Grid, row: number, column: number): string | null {
+/** Find the lot at a row and column. */
+export function lotAtPosition(grid: Grid, row: number, column: number): string | null {
   const from = grid.starts[row];
   if (from === undefined || column < 0 || column >= grid.columns) return null;
   const at = from + column * lengthOf(grid.interval);
@@ -80,11 +92,13 @@ export function lotOfPlace(grid: Grid, row: number, column: number): string | nu
   return lotAt(grid.interval, at);
 }
 
-/** What is not known of a lot: the ranges that the server told end before it. */
-export const UNTOLD = "not told";
-
-/** The kind of every lot in its order; what no range names is there, or unknown after the last that was told. */
-export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly string[], isCut = false): Uint8Array {
+/** List the kind of every lot. A lot outside of the ranges is there, or unlisted after the last. */
+export function kindsOf(
+  grid: Grid,
+  ranges: readonly Range[],
+  kinds: readonly string[],
+  isCut = false,
+): Uint8Array {
   const found = new Uint8Array(grid.count);
   const length = lengthOf(grid.interval);
   for (const range of ranges) {
@@ -94,13 +108,18 @@ export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly st
   const last = ranges.at(-1);
   if (isCut && last) {
     const at = Math.round(((startOf(last.first) ?? grid.start) - grid.start) / length);
-    found.fill(kinds.indexOf(UNTOLD) + 1, at + last.count);
+    found.fill(kinds.indexOf(UNLISTED) + 1, at + last.count);
   }
   return found;
 }
 
-/** The newest lot of a kind, or of the last range of it before a lot; after the first comes the newest again. */
-export function lotOfKind(grid: Grid, kinds: Uint8Array, kind: number, before: string | null): string | null {
+/** Find the newest lot of a kind before a lot, range by range; after the oldest, start over. */
+export function lotOfKind(
+  grid: Grid,
+  kinds: Uint8Array,
+  kind: number,
+  before: string | null,
+): string | null {
   const length = lengthOf(grid.interval);
   const from = before === null ? NaN : Math.round(((startOf(before) ?? NaN) - grid.start) / length);
   let at = Number.isNaN(from) ? kinds.length - 1 : from;
@@ -110,13 +129,20 @@ export function lotOfKind(grid: Grid, kinds: Uint8Array, kind: number, before: s
   return place < 0 ? null : lotAt(grid.interval, grid.start + place * length);
 }
 
-/** The lot that a key leads to from another. */
+/** Find the lot that a key moves to. */
 export function stepFrom(grid: Grid, lot: string | null, key: string): string | null {
   const length = lengthOf(grid.interval);
   const last = grid.start + (grid.count - 1) * length;
   const at = lot === null ? last : (startOf(lot) ?? last);
   const row = grid.interval === "PT24H" ? 30 * DAY_MS : DAY_MS;
-  const moves: Readonly<Record<string, number>> = { ArrowRight: at + length, ArrowLeft: at - length, ArrowDown: at + row, ArrowUp: at - row, Home: grid.start, End: last };
+  const moves: Readonly<Record<string, number>> = {
+    ArrowRight: at + length,
+    ArrowLeft: at - length,
+    ArrowDown: at + row,
+    ArrowUp: at - row,
+    Home: grid.start,
+    End: last,
+  };
   const to = moves[key];
   return to === undefined ? null : lotAt(grid.interval, Math.min(last, Math.max(grid.start, to)));
 }

@@ -1,8 +1,8 @@
-/** The address is the state: every view and every filter is in the URL, and only there. */
+/** The address is the state: every view and every filter is in the URL and nowhere else. */
 import { useCallback, useMemo, useSyncExternalStore } from "react";
-import { nextTops, takeTops, writeTops } from "./scrolled";
+import { nextScroll, loadScroll, writeScroll } from "./scrollState";
 
-export interface Place {
+export interface Location {
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -13,51 +13,51 @@ const listeners = new Set<() => void>();
 let current = window.location.href;
 let entry = 0;
 
-function tell(): void {
+function notify(): void {
   current = window.location.href;
   for (const listener of listeners) listener();
 }
 
 window.addEventListener("popstate", ({ state }) => {
-  takeTops(state);
+  loadScroll(state);
   entry += 1;
-  tell();
+  notify();
 });
 
-function listen(listener: () => void): () => void {
+function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Goes to an address of this page. */
+/** Open an address of this page. */
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   if (new URL(to, window.location.href).href === window.location.href) return;
   const before = window.location.pathname;
   const isSamePage = new URL(to, window.location.href).pathname === before;
-  if (!options.replace) writeTops();
-  const state = nextTops(isSamePage);
+  if (!options.replace) writeScroll();
+  const state = nextScroll(isSamePage);
   if (options.replace) window.history.replaceState(state, "", to);
   else window.history.pushState(state, "", to);
   if (!isSamePage) entry += 1;
-  tell();
+  notify();
   if (!isSamePage) document.querySelector("main")?.scrollTo(0, 0);
 }
 
-/** Grows when another entry of the history, or another page, is shown. */
-export function useEntry(): number {
-  return useSyncExternalStore(listen, () => entry);
+/** A number that grows with each other history entry or page. */
+export function useHistoryEntry(): number {
+  return useSyncExternalStore(subscribe, () => entry);
 }
 
-/** Where we are. */
-export function usePlace(): Place {
-  const href = useSyncExternalStore(listen, () => current);
+/** The current address. */
+export function useLocation(): Location {
+  const href = useSyncExternalStore(subscribe, () => current);
   return useMemo(() => {
     const url = new URL(href);
     return { path: url.pathname, query: url.searchParams };
   }, [href]);
 }
 
-/** The query with some values set; null, undefined, false and "" take a value away. */
+/** Format a query with changes; null, undefined, false and "" remove a value. */
 export function withQuery(query: URLSearchParams, changes: Changes): string {
   const next = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
@@ -68,9 +68,12 @@ export function withQuery(query: URLSearchParams, changes: Changes): string {
   return text ? `?${text}` : "";
 }
 
-/** Reads the query, and changes it: a filter replaces the entry in the history, a view adds one. */
-export function useQuery(): [URLSearchParams, (changes: Changes, options?: { push?: boolean }) => void] {
-  const { query } = usePlace();
+/** The query and its setter: a filter replaces the history entry, a view adds one. */
+export function useSearchParams(): [
+  URLSearchParams,
+  (changes: Changes, options?: { push?: boolean }) => void,
+] {
+  const { query } = useLocation();
   const change = useCallback((changes: Changes, options: { push?: boolean } = {}) => {
     const now = new URL(window.location.href);
     navigate(now.pathname + withQuery(now.searchParams, changes), { replace: !options.push });
@@ -78,26 +81,26 @@ export function useQuery(): [URLSearchParams, (changes: Changes, options?: { pus
   return [query, change];
 }
 
-/** An address from parts: names are encoded whole, so a name may hold anything. */
+/** Format an address; each part is encoded as one segment, so a name may hold any character. */
 export function address(parts: readonly string[], query: Changes = {}): string {
   return `/${parts.map(encodeURIComponent).join("/")}${withQuery(new URLSearchParams(), query)}`;
 }
 
-/** The variables of a path that fits a pattern such as `/datasets/:namespace/:name`, or null. */
+/** Match a path with a pattern such as `/datasets/:namespace/:name`: its variables, or null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
-  const wanted = pattern.split("/");
-  const given = path.replace(/(.)\/$/, "$1").split("/");
-  if (wanted.length !== given.length) return null;
-  const found: Record<string, string> = {};
-  for (const [at, part] of wanted.entries()) {
-    const value = given[at] ?? "";
+  const expected = pattern.split("/");
+  const actual = path.replace(/(.)\/$/, "$1").split("/");
+  if (expected.length !== actual.length) return null;
+  const variables: Record<string, string> = {};
+  for (const [at, part] of expected.entries()) {
+    const value = actual[at] ?? "";
     if (part.startsWith(":")) {
       try {
-        found[part.slice(1)] = decodeURIComponent(value);
+        variables[part.slice(1)] = decodeURIComponent(value);
       } catch {
         return null;
       }
     } else if (part !== value) return null;
   }
-  return found;
+  return variables;
 }

@@ -1,5 +1,11 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
-  { path: "/audit", title: "Audit log", needs: "admin everywhere", load: () => import("./Audit"), nav: { label: "Audit log", icon: "list", order: 80 } },
+export const pages: readonly Page[] = [
+  {
+    path: "/audit",
+    title: "Audit log",
+    needs: "admin everywhere",
+    load: () => import("./Audit"),
+    nav: { label: "Audit log", icon: "list", order: 80 },
+  },
 ];

@@ -1,34 +1,46 @@
-/** A dataset: its lots, its schema through its versions, what checks said, who reads and writes it. */
-import { HoldDataset } from "../../actions/work";
+/** A dataset: its lots, its schemas and versions, its checks, its readers and writers. */
+import { HoldDatasetButton } from "../../actions/work";
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
 import { Facts, PageHead, Tabs } from "../../kit/Panel";
-import { Shown } from "../../kit/Shown";
+import { Async } from "../../kit/Async";
 import { Tag } from "../../kit/Status";
 import { Time } from "../../kit/Time";
 import { LotsPanel } from "../../lots/LotsPanel";
-import { datasetNode, lineagePlace } from "../../router/places";
-import { useQuery } from "../../router/router";
+import { datasetNode, lineageAddress } from "../../router/addresses";
+import { useSearchParams } from "../../router/router";
 import { tagsOf } from "../runs/facets";
 import { Checks } from "./Checks";
 import "./datasets.css";
-import { Neighbours } from "./Neighbours";
-import { FailedTests, Reported } from "./Reported";
+import { Neighbors } from "./Neighbors";
+import { FailedTests, QualityReport } from "./QualityReport";
 import { Versions } from "./Versions";
 
-export default function Dataset({ namespace = "", name = "" }: { namespace?: string; name?: string }) {
-  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}", { path: { namespace, dataset: name } });
-  return <Shown of={found}>{(dataset) => <Whole dataset={dataset} />}</Shown>;
+export default function Dataset({
+  namespace = "",
+  name = "",
+}: {
+  namespace?: string;
+  name?: string;
+}) {
+  const result = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}", {
+    path: { namespace, dataset: name },
+  });
+  return <Async of={result}>{(dataset) => <DatasetDetails dataset={dataset} />}</Async>;
 }
 
-function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
-  const [query] = useQuery();
+function DatasetDetails({ dataset }: { dataset: Schemas["Dataset"] }) {
+  const [query] = useSearchParams();
   const id = dataset.id;
   const path = { namespace: id.namespace, dataset: id.name };
-  const versions = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/versions", { path, query: { limit: 1 } }).value?.totalCount;
-  const hold = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/standing", { path }).value?.held;
+  const versions = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/versions", {
+    path,
+    query: { limit: 1 },
+  }).data?.totalCount;
+  const hold = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/standing", { path }).data
+    ?.held;
   const tab = query.get("tab") ?? "lots";
   return (
     <>
@@ -42,14 +54,18 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
         copies={id.name}
         actions={
           <>
-            <ButtonLink to={lineagePlace(datasetNode(id))} icon="graph">
+            <ButtonLink to={lineageAddress(datasetNode(id))} icon="graph">
               Lineage
             </ButtonLink>
-            <HoldDataset namespace={id.namespace} dataset={id.name} isHeld={Boolean(hold)} />
+            <HoldDatasetButton namespace={id.namespace} dataset={id.name} isHeld={Boolean(hold)} />
           </>
         }
       >
-        <span>{dataset.currentVersionNumber ? `V${dataset.currentVersionNumber} is current` : "no current version"}</span>
+        <span>
+          {dataset.currentVersionNumber
+            ? `V${dataset.currentVersionNumber} is current`
+            : "no current version"}
+        </span>
         <span>
           changed <Time at={dataset.lastModifiedAt ?? dataset.updatedAt} />
         </span>
@@ -77,9 +93,9 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
       <div className="stack">
         {tab === "lots" && <LotsPanel dataset={id} />}
         {tab === "versions" && <Versions dataset={dataset} />}
-        {tab === "quality" && <Reported dataset={dataset} />}
+        {tab === "quality" && <QualityReport dataset={dataset} />}
         {tab === "quality" && <Checks dataset={id} />}
-        {tab === "use" && <Neighbours dataset={dataset} />}
+        {tab === "use" && <Neighbors dataset={dataset} />}
         {tab === "about" && <About dataset={dataset} />}
       </div>
     </>
@@ -96,10 +112,14 @@ function About({ dataset }: { dataset: Schemas["Dataset"] }) {
             ["Physical name", dataset.physicalName],
             ["Source", dataset.sourceName],
             ["Kind", dataset.type],
-            ["Known since", <Time at={dataset.createdAt} full />],
+            ["Created", <Time at={dataset.createdAt} full />],
             ["Changed", <Time at={dataset.lastModifiedAt ?? dataset.updatedAt} full />],
             ["Last lifecycle event", dataset.lastLifecycleState],
-            ["Also called", dataset.aliases?.map((each) => `${each.namespace}/${each.name}`).join(", ") || "nothing else"],
+            [
+              "Also called",
+              dataset.aliases?.map((each) => `${each.namespace}/${each.name}`).join(", ") ||
+                "no other name",
+            ],
           ]}
         />
       </div>

@@ -1,21 +1,21 @@
-/** One lot of a dataset: how it stands and why, what it consists of, what happened to it. */
-import { ReleaseLot } from "../../actions/lots";
-import { call, type Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
-import { Act } from "../../kit/Act";
+/** A lot of a dataset: its state, its manifest, its history. */
+import { EndLotHold, HoldLotButton } from "../../actions/lots";
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/queries";
+
 import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
-import { DatasetName, JobName, RunName } from "../../kit/Names";
-import { usePages } from "../../kit/pages";
+import { DatasetLink, JobLink, RunLink } from "../../kit/links";
+import { usePagedList } from "../../kit/usePagedList";
 import { Facts, PageHead, Panel, Tabs } from "../../kit/Panel";
-import { Empty, Shown } from "../../kit/Shown";
+import { EmptyState, Async } from "../../kit/Async";
 import { Status } from "../../kit/Status";
 import { type Column, Rows, Table } from "../../kit/Table";
 import { Time } from "../../kit/Time";
-import { brief, plural, size } from "../../kit/words";
+import { shortDigest, plural, size } from "../../kit/format";
 import { spanOf } from "../../lots/intervals";
 import { LotSummary } from "../../lots/LotSummary";
-import { address, useQuery } from "../../router/router";
+import { address, useSearchParams } from "../../router/router";
 import "./datasets.css";
 
 interface Props {
@@ -25,44 +25,51 @@ interface Props {
 }
 
 export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
-  const [query] = useQuery();
+  const [query] = useSearchParams();
   const tab = query.get("tab") ?? "state";
   const dataset = { namespace, name };
   const path = { namespace, dataset: name, lot };
-  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", { path });
-  const isHeld = found.value?.status === "HOLD";
-  const hold = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", isHeld ? { path } : null).value;
+  const result = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", { path });
+  const isHeld = result.data?.status === "HOLD";
+  const hold = useGet(
+    "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold",
+    isHeld ? { path } : null,
+  ).data;
   return (
     <>
       <PageHead
         kind={
           <>
-            <Icon name="file" size={14} /> Lot of <DatasetName of={dataset} />
+            <Icon name="file" size={14} /> Lot of <DatasetLink of={dataset} />
           </>
         }
         title={<span className="mono">{lot}</span>}
         copies={lot}
         actions={
-          found.value && (
+          result.data && (
             <>
-              <ButtonLink to={address(["provenance"], { namespace, dataset: name, lot })} icon="graph">
+              <ButtonLink
+                to={address(["provenance"], { namespace, dataset: name, lot })}
+                icon="graph"
+              >
                 Provenance
               </ButtonLink>
-              <ButtonLink to={address(["replay", "new"], { namespace, dataset: name, lot })} icon="replay">
+              <ButtonLink
+                to={address(["replay", "new"], { namespace, dataset: name, lot })}
+                icon="replay"
+              >
                 Replay
               </ButtonLink>
               {isHeld ? (
-                hold && <ReleaseLot lot={path} hold={hold} />
+                hold && <EndLotHold lot={path} hold={hold} />
               ) : (
-                <Act icon="hand" ask={{ title: `Hold ${lot} of ${name}?`, says: "The lot is locked for everybody, readers and writers, until the hold is released.", verb: "Hold the lot", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", { path, body: { why } })} done={`${lot} is held.`}>
-                  Hold
-                </Act>
+                <HoldLotButton lot={path} />
               )}
             </>
           )
         }
       >
-        {found.value && <Status of={found.value.status} />}
+        {result.data && <Status of={result.data.status} />}
         <span>{spanOf(lot)}</span>
       </PageHead>
       <Tabs
@@ -84,10 +91,32 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
 type Path = { namespace: string; dataset: string; lot: string };
 
 const ITEMS: Column<Schemas["ManifestItem"]>[] = [
-  { title: "object", cell: (item) => <span className="mono" title={item.uri}>{nameIn(item.uri)}</span>, width: "minmax(10rem, 2fr)" },
+  {
+    title: "object",
+    cell: (item) => (
+      <span className="mono" title={item.uri}>
+        {nameIn(item.uri)}
+      </span>
+    ),
+    width: "minmax(10rem, 2fr)",
+  },
   { title: "part", cell: (item) => item.part ?? "–", width: "90px", wide: true },
-  { title: "size", cell: (item) => (item.size === null ? "–" : size(item.size)), width: "90px", end: true },
-  { title: "digest", cell: (item) => <span className="mono faint" title={item.digest ?? ""}>{item.digest && brief(item.digest)}</span>, width: "200px", wide: true },
+  {
+    title: "size",
+    cell: (item) => (item.size === null ? "–" : size(item.size)),
+    width: "90px",
+    end: true,
+  },
+  {
+    title: "digest",
+    cell: (item) => (
+      <span className="mono faint" title={item.digest ?? ""}>
+        {item.digest && shortDigest(item.digest)}
+      </span>
+    ),
+    width: "200px",
+    wide: true,
+  },
 ];
 
 function nameIn(uri: string): string {
@@ -96,30 +125,40 @@ function nameIn(uri: string): string {
 }
 
 function Manifest({ path }: { path: Path }) {
-  const [query] = useQuery();
+  const [query] = useSearchParams();
   const version = query.get("version");
   const ask = { path, query: version ? { version } : {} };
-  const head = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest", { path, query: { ...ask.query, limit: 0 } });
-  const items = usePages("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest", ask, (answer) => ({ items: answer.uris, total: answer.totalCount }));
-  if (head.problem?.status === 404) {
+  const head = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest", {
+    path,
+    query: { ...ask.query, limit: 0 },
+  });
+  const items = usePagedList(
+    "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest",
+    ask,
+    (answer) => ({ items: answer.uris, total: answer.totalCount }),
+  );
+  if (head.error?.status === 404) {
     return (
-      <Empty icon="file" title="This lot has no manifest">
-        {head.problem.message}
-      </Empty>
+      <EmptyState icon="file" title="This lot has no manifest">
+        {head.error.message}
+      </EmptyState>
     );
   }
   return (
-    <Shown of={head}>
+    <Async of={head}>
       {(manifest) => (
         <>
           <Panel title="Manifest" aside={<Status of={manifest.state} />}>
             <div className="body">
               <Facts
                 of={[
-                  ["Objects", `${manifest.totalCount.toLocaleString("en")}, ${size(manifest.bytes)}`],
+                  [
+                    "Objects",
+                    `${manifest.totalCount.toLocaleString("en")}, ${size(manifest.bytes)}`,
+                  ],
                   ["Published", <Time at={manifest.publishedAt} full />],
-                  ["Attempt", <RunName of={manifest.attempt} />],
-                  ["Digest", <span className="mono">{brief(manifest.digest)}</span>],
+                  ["Attempt", <RunLink of={manifest.attempt} />],
+                  ["Digest", <span className="mono">{shortDigest(manifest.digest)}</span>],
                   ["Manifest file", <span className="mono uri">{manifest.url}</span>],
                   ["Comment", manifest.comment || "none"],
                 ]}
@@ -141,23 +180,36 @@ function Manifest({ path }: { path: Path }) {
               />
             </Panel>
           )}
-          <Panel title="What it consists of" aside={items.said("object")}>
-            {manifest.totalCount ? <Table columns={ITEMS} label="objects" count={items.count} row={items.row} onRange={items.onRange} /> : <Empty icon="empty" title="Rightly empty: there was nothing to write" />}
+          <Panel title="Objects" aside={items.countText("object")}>
+            {manifest.totalCount ? (
+              <Table
+                columns={ITEMS}
+                label="objects"
+                count={items.count}
+                row={items.row}
+                onRange={items.onRange}
+              />
+            ) : (
+              <EmptyState icon="empty" title="Empty on purpose: the job had nothing to write" />
+            )}
           </Panel>
         </>
       )}
-    </Shown>
+    </Async>
   );
 }
 
 function History({ path }: { path: Path }) {
-  const log = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/log", { path, query: { limit: 500 } });
-  return <Shown of={log}>{(value) => <LogTable entries={value.entries} />}</Shown>;
+  const log = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/log", {
+    path,
+    query: { limit: 500 },
+  });
+  return <Async of={log}>{(value) => <LogTable entries={value.entries} />}</Async>;
 }
 
-/** What happened, newest first. */
+/** The history of a lot or of a job, newest first. */
 export function LogTable({ entries }: { entries: readonly Schemas["Transition"][] }) {
-  if (entries.length === 0) return <Empty icon="list" title="Nothing has happened yet" />;
+  if (entries.length === 0) return <EmptyState icon="list" title="No history yet" />;
   return (
     <Panel title="History" aside="newest first">
       <Rows
@@ -165,12 +217,40 @@ export function LogTable({ entries }: { entries: readonly Schemas["Transition"][
         label="history"
         columns={[
           { title: "when", cell: (entry) => <Time at={entry.at} />, width: "100px" },
-          { title: "what", cell: (entry) => entry.action, width: "100px" },
-          { title: "lot", cell: (entry) => <span className="mono">{entry.lot}</span>, width: "150px", wide: true },
-          { title: "of", cell: (entry) => (entry.job && entry.namespace ? <JobName of={{ namespace: entry.namespace, name: entry.job }} /> : entry.dataset), width: "minmax(7rem, 1fr)" },
-          { title: "became", cell: (entry) => <><span className="faint">{entry.was.toLowerCase() || "none"} → </span><Status of={entry.became} /></>, width: "180px" },
+          { title: "action", cell: (entry) => entry.action, width: "100px" },
+          {
+            title: "lot",
+            cell: (entry) => <span className="mono">{entry.lot}</span>,
+            width: "150px",
+            wide: true,
+          },
+          {
+            title: "of",
+            cell: (entry) =>
+              entry.job && entry.namespace ? (
+                <JobLink of={{ namespace: entry.namespace, name: entry.job }} />
+              ) : (
+                entry.dataset
+              ),
+            width: "minmax(7rem, 1fr)",
+          },
+          {
+            title: "became",
+            cell: (entry) => (
+              <>
+                <span className="faint">{entry.was.toLowerCase() || "none"} → </span>
+                <Status of={entry.became} />
+              </>
+            ),
+            width: "180px",
+          },
           { title: "who", cell: (entry) => entry.who, width: "110px", wide: true },
-          { title: "why", cell: (entry) => <span title={entry.why}>{entry.why}</span>, width: "minmax(7rem, 2fr)", wide: true },
+          {
+            title: "why",
+            cell: (entry) => <span title={entry.why}>{entry.why}</span>,
+            width: "minmax(7rem, 2fr)",
+            wide: true,
+          },
         ]}
       />
     </Panel>

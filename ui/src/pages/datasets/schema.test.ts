@@ -1,18 +1,18 @@
 import { expect, it } from "vitest";
 import type { Field } from "../runs/facets";
-import { compare, inShort } from "./schema";
+import { compare, changeLabels } from "./schema";
 
 const field = (name: string, type: string): Field => ({ name, type, description: null, tags: [] });
 
-it("tells what was added, removed and changed, each where it belongs", () => {
+it("lists added, removed and changed fields at their positions", () => {
   const before = [field("id", "BIGINT"), field("vat", "NUMERIC"), field("at", "DATE")];
   const after = [field("id", "BIGINT"), field("at", "TIMESTAMP"), field("discount", "NUMERIC")];
-  const found = compare(before, after);
-  expect(found.map((each) => [each.name, each.change])).toEqual([
+  const changes = compare(before, after);
+  expect(changes.map((each) => [each.name, each.change])).toEqual([
     ["id", "same"],
     ["vat", "removed"],
     ["at", "changed"],
     ["discount", "added"],
   ]);
-  expect(inShort(found).map((each) => each.text)).toEqual(["−vat", "~at", "+discount"]);
+  expect(changeLabels(changes).map((each) => each.text)).toEqual(["−vat", "~at", "+discount"]);
 });

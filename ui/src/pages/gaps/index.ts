@@ -1,5 +1,10 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
-  { path: "/gaps", title: "Gaps", load: () => import("./Gaps"), nav: { label: "Gaps", icon: "columns", order: 68 } },
+export const pages: readonly Page[] = [
+  {
+    path: "/gaps",
+    title: "Gaps",
+    load: () => import("./Gaps"),
+    nav: { label: "Gaps", icon: "columns", order: 68 },
+  },
 ];

@@ -1,46 +1,47 @@
-/** One batch: how far its jobs are, stage by stage, and what its depositor was told. */
+/** A batch: the progress of its jobs by stage, and its reports. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { Share } from "../../kit/Bars";
 import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
 import { Pager } from "../../kit/Pager";
 import { Facts, PageHead, Panel, Tabs } from "../../kit/Panel";
-import { Empty, Shown } from "../../kit/Shown";
+import { EmptyState, Async } from "../../kit/Async";
+import { ENDED_STATES, type IngestState, UNREPORTED_STATES } from "../../kit/states";
 import { Status } from "../../kit/Status";
 import { Rows } from "../../kit/Table";
 import { Time, useNow } from "../../kit/Time";
-import { count, plural, size, span } from "../../kit/words";
-import { lotPlace } from "../../router/places";
-import { address, useQuery } from "../../router/router";
+import { count, plural, size, span } from "../../kit/format";
+import { lotAddress } from "../../router/addresses";
+import { address, useSearchParams } from "../../router/router";
 import { BatchActions } from "./actions";
 import { Flow } from "./Flow";
 import "./ingest.css";
 import { jobColumns } from "./IngestJobs";
-import { batchPlace, CollectionName, IngestJobName, ingestJobPlace } from "./names";
-import { bytesIn, type JobState, jobsIn, rate, sharesOf, type Tally } from "./stages";
+import { batchAddress, CollectionLink, IngestJobLink, ingestJobAddress } from "./links";
+import { bytesIn, jobsIn, rate, sharesOf, type Tally } from "./tally";
 
 type Batch = Schemas["ShownBatch"];
 const PART = 200;
-const ENDED = new Set(["completed", "failed", "deleted"]);
-const UNREPORTED = new Set(["pending", "held", "processing"]);
 
 export default function Batch({ id = "" }: { id?: string }) {
-  const found = useGet("/api/v1/ingest/batches/{batch}", { path: { batch: id } });
-  return <Shown of={found}>{(batch) => <Whole batch={batch} />}</Shown>;
+  const result = useGet("/api/v1/ingest/batches/{batch}", { path: { batch: id } });
+  return <Async of={result}>{(batch) => <BatchDetails batch={batch} />}</Async>;
 }
 
-function Whole({ batch }: { batch: Batch }) {
-  const [query] = useQuery();
+function BatchDetails({ batch }: { batch: Batch }) {
+  const [query] = useSearchParams();
   const tab = query.get("tab") ?? "jobs";
   const tally: Tally = batch.tally ?? {};
-  const collection = useGet("/api/v1/ingest/collections", {}).value?.collections.find((each) => each.name === batch.collection);
+  const collection = useGet("/api/v1/ingest/collections", {}).data?.collections.find(
+    (each) => each.name === batch.collection,
+  );
   return (
     <>
       <PageHead
         kind={
           <>
-            <Icon name="inbox" size={14} /> Batch of <CollectionName of={batch.collection} />
+            <Icon name="inbox" size={14} /> Batch of <CollectionLink of={batch.collection} />
           </>
         }
         title={<span className="mono">{batch.id}</span>}
@@ -48,11 +49,17 @@ function Whole({ batch }: { batch: Batch }) {
         actions={
           <>
             {collection?.lots === "batch" && batch.status !== "pending" && (
-              <ButtonLink to={lotPlace({ namespace: collection.namespace ?? "default", name: collection.dataset }, batch.id)} icon="file">
-                Its lot
+              <ButtonLink
+                to={lotAddress(
+                  { namespace: collection.namespace ?? "default", name: collection.dataset },
+                  batch.id,
+                )}
+                icon="file"
+              >
+                Open lot
               </ButtonLink>
             )}
-            {ENDED.has(batch.status) && (
+            {ENDED_STATES.includes(batch.status) && (
               <ButtonLink to={address(["replay", "new"], { batch: batch.id })} icon="replay">
                 Replay
               </ButtonLink>
@@ -68,12 +75,19 @@ function Whole({ batch }: { batch: Batch }) {
         <span>{batch.payloadName}</span>
       </PageHead>
       {batch.message && (
-        <div className={`trouble stopped-note tone-${batch.status === "held" ? "held" : "bad"}`} role="note">
+        <div
+          className={`trouble stopped-note tone-${batch.status === "held" ? "held" : "bad"}`}
+          role="note"
+        >
           <Icon name={batch.status === "held" ? "hand" : "alert"} />
           <p>{batch.message}</p>
         </div>
       )}
-      <Flow tally={tally} to={(state) => batchPlace(batch.id, { status: state })} chosen={tab === "jobs" ? query.get("status") : null} />
+      <Flow
+        tally={tally}
+        to={(state) => batchAddress(batch.id, { status: state })}
+        chosen={tab === "jobs" ? query.get("status") : null}
+      />
       <Tabs
         tabs={[
           { id: "jobs", label: "Jobs", count: batch.jobs },
@@ -83,7 +97,7 @@ function Whole({ batch }: { batch: Batch }) {
       />
       <div className="stack">
         {tab === "jobs" && batch.jobs > 0 && <Rate batch={batch} tally={tally} />}
-        {tab === "jobs" && <Jobs batch={batch} />}
+        {tab === "jobs" && <BatchJobs batch={batch} />}
         {tab === "report" && <Report batch={batch} />}
         {tab === "about" && <About batch={batch} />}
       </div>
@@ -93,13 +107,17 @@ function Whole({ batch }: { batch: Batch }) {
 
 function Rate({ batch, tally }: { batch: Batch; tally: Tally }) {
   const now = useNow();
-  const isOver = ENDED.has(batch.status);
-  const seconds = ((isOver ? Date.parse(batch.lastModified) : now) - Date.parse(batch.submittedAt)) / 1000;
+  const isOver = ENDED_STATES.includes(batch.status);
+  const seconds =
+    ((isOver ? Date.parse(batch.lastModified) : now) - Date.parse(batch.submittedAt)) / 1000;
   const jobs = rate(jobsIn(tally, "completed"), seconds);
   const bytes = rate(bytesIn(tally, "completed"), seconds);
   const total = Object.values(tally).reduce((sum, each) => sum + each.bytes, 0);
   return (
-    <Panel title="How far it is" aside={isOver ? `took ${span(seconds)}` : `for ${span(Math.max(0, seconds))}`}>
+    <Panel
+      title="Progress"
+      aside={isOver ? `took ${span(seconds)}` : `for ${span(Math.max(0, seconds))}`}
+    >
       <div className="body stack">
         <Share parts={sharesOf(tally)} of={batch.jobs} />
         <Facts
@@ -115,46 +133,102 @@ function Rate({ batch, tally }: { batch: Batch; tally: Tally }) {
   );
 }
 
-const unit = (short: "s" | "min" | "h"): string => ({ s: "second", min: "minute", h: "hour" })[short];
+const unit = (short: "s" | "min" | "h"): string =>
+  ({ s: "second", min: "minute", h: "hour" })[short];
 
-function Jobs({ batch }: { batch: Batch }) {
-  const [query, setQuery] = useQuery();
-  const status = query.get("status") as JobState | null;
+function BatchJobs({ batch }: { batch: Batch }) {
+  const [query, setQuery] = useSearchParams();
+  const status = query.get("status") as IngestState | null;
   const after = query.get("after");
-  const found = useGet("/api/v1/ingest/batches/{batch}/jobs", { path: { batch: batch.id }, query: { limit: PART, ...(status ? { status } : {}), ...(after ? { after } : {}) } }, { keep: true });
+  const result = useGet(
+    "/api/v1/ingest/batches/{batch}/jobs",
+    {
+      path: { batch: batch.id },
+      query: { limit: PART, ...(status ? { status } : {}), ...(after ? { after } : {}) },
+    },
+    { keep: true },
+  );
   return (
-    <Shown of={found}>
+    <Async of={result}>
       {({ jobs }) =>
         jobs.length === 0 ? (
-          <Empty icon="inbox" title={status ? `No job of this batch is ${status}` : batch.jobs > 0 ? "Its jobs were deleted" : "It has no jobs yet"}>
-            {status ? "Choose another stage above." : batch.jobs > 0 ? "To end it, have it reported anew." : "Its payload is read when its turn comes; a daemon must run: penstock ingest work"}
-          </Empty>
+          <EmptyState
+            icon="inbox"
+            title={
+              status
+                ? `No job of this batch is ${status}`
+                : batch.jobs > 0
+                  ? "The jobs of this batch were deleted"
+                  : "No jobs yet"
+            }
+          >
+            {status
+              ? "Choose another stage above."
+              : batch.jobs > 0
+                ? "Update the report to end the batch."
+                : "A daemon reads the payload when its turn comes. Start one with: penstock ingest work"}
+          </EmptyState>
         ) : (
-          <Panel title={status ? `Jobs that are ${status}` : "Jobs"} aside={status ? <ButtonLink to={batchPlace(batch.id)}>Show all</ButtonLink> : plural(batch.jobs, "job")}>
-            <Rows of={jobs} label="jobs of the batch" columns={jobColumns({ batch: false })} to={(job) => ingestJobPlace(job.id)} rows={14} />
-            <Pager first="First" next="Next" onFirst={after ? () => setQuery({ after: null }) : null} onNext={jobs.length < PART ? null : () => setQuery({ after: jobs.at(-1)?.id }, { push: true })} />
+          <Panel
+            title={status ? `Jobs that are ${status}` : "Jobs"}
+            aside={
+              status ? (
+                <ButtonLink to={batchAddress(batch.id)}>Show all</ButtonLink>
+              ) : (
+                plural(batch.jobs, "job")
+              )
+            }
+          >
+            <Rows
+              of={jobs}
+              label="jobs of the batch"
+              columns={jobColumns({ batch: false })}
+              to={(job) => ingestJobAddress(job.id)}
+              rows={14}
+            />
+            <Pager
+              first="First"
+              next="Next"
+              onFirst={after ? () => setQuery({ after: null }) : null}
+              onNext={
+                jobs.length < PART
+                  ? null
+                  : () => setQuery({ after: jobs.at(-1)?.id }, { push: true })
+              }
+            />
           </Panel>
         )
       }
-    </Shown>
+    </Async>
   );
 }
 
 function Report({ batch }: { batch: Batch }) {
-  const isReported = !UNREPORTED.has(batch.status);
-  const found = useGet("/api/v1/ingest/batches/{batch}/report", isReported ? { path: { batch: batch.id } } : null);
+  const isReported = !UNREPORTED_STATES.includes(batch.status);
+  const result = useGet(
+    "/api/v1/ingest/batches/{batch}/report",
+    isReported ? { path: { batch: batch.id } } : null,
+  );
   if (!isReported) {
     return (
-      <Empty icon="file" title="There is no report yet">
-        The batch is {batch.status}; it is reported once its jobs have ended.
-      </Empty>
+      <EmptyState icon="file" title="No report yet">
+        The batch is {batch.status}. It is reported when its jobs have ended.
+      </EmptyState>
     );
   }
   return (
-    <Shown of={found}>
+    <Async of={result}>
       {(report) => (
         <>
-          <Panel title={`Report ${report.number}`} aside={<>{report.kind === "update" ? "an update" : "the first"}, <Time at={report.lastModified} /></>}>
+          <Panel
+            title={`Report ${report.number}`}
+            aside={
+              <>
+                {report.kind === "update" ? "an update" : "the first"},{" "}
+                <Time at={report.lastModified} />
+              </>
+            }
+          >
             <div className="body">
               <Facts
                 of={[
@@ -162,20 +236,20 @@ function Report({ batch }: { batch: Batch }) {
                   ["Failed", few(report.failedJobs)],
                   ["Newly successful", few(report.newlySuccessful)],
                   ["Still open", few(report.stillOpen)],
-                  ["Gone", few(report.gone)],
-                  ["Told to", report.submitter],
+                  ["Deleted", few(report.gone)],
+                  ["Sent to", report.submitter],
                 ]}
               />
             </div>
           </Panel>
-          <Panel title="As a letter says it">
+          <Panel title="Text of the report">
             <pre className="letter" tabIndex={0}>
               {report.text}
             </pre>
           </Panel>
         </>
       )}
-    </Shown>
+    </Async>
   );
 }
 
@@ -185,7 +259,7 @@ function few(jobs: readonly string[]) {
     <>
       {jobs.slice(0, 5).map((job) => (
         <div key={job}>
-          <IngestJobName of={job} />
+          <IngestJobLink of={job} />
         </div>
       ))}
       {jobs.length > 5 && `and ${count(jobs.length - 5)} more`}
@@ -195,7 +269,7 @@ function few(jobs: readonly string[]) {
 
 function About({ batch }: { batch: Batch }) {
   return (
-    <Panel title="What is known">
+    <Panel title="Details">
       <div className="body">
         <Facts
           of={[
@@ -204,9 +278,9 @@ function About({ batch }: { batch: Batch }) {
             ["By", batch.submitter],
             ["Payload", <span className="mono uri">{batch.payloadUrl}</span>],
             ["Kind", batch.payloadType.replaceAll("_", " ")],
-            ["What it does", batch.mode],
+            ["Mode", batch.mode],
             ["Key", batch.key],
-            ["A daemon is at it", batch.lockedBy ?? "no"],
+            ["Daemon", batch.lockedBy ?? "none"],
           ]}
         />
       </div>

@@ -1,28 +1,38 @@
-/** A collection: its batches, what it stored, its profile. */
+/** A collection: its batches, its stored objects, its profile. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
-import { DatasetName } from "../../kit/Names";
+import { DatasetLink } from "../../kit/links";
 import { Facts, PageHead, Panel, Tabs } from "../../kit/Panel";
-import { Shown } from "../../kit/Shown";
+import { Async } from "../../kit/Async";
 import { Status, Tag } from "../../kit/Status";
-import { count, size } from "../../kit/words";
-import { datasetPlace } from "../../router/places";
-import { useQuery } from "../../router/router";
-import { DeleteCollection, HoldCollection, ReleaseHeld } from "./actions";
+import { count, size } from "../../kit/format";
+import { datasetAddress } from "../../router/addresses";
+import { useSearchParams } from "../../router/router";
+import { DeleteCollectionButton, HoldCollectionButton, ReleaseHoldsButton } from "./actions";
 import { Batches } from "./Batches";
 import { CollectionForm } from "./CollectionForm";
 import "./ingest.css";
-import { Stored } from "./Stored";
+import { StoredTab } from "./StoredTab";
 
 export default function Collection({ name = "" }: { name?: string }) {
-  const found = useGet("/api/v1/ingest/collections/{collection}", { path: { collection: name } });
-  return <Shown of={found}>{(collection) => <Whole name={name} collection={collection} />}</Shown>;
+  const result = useGet("/api/v1/ingest/collections/{collection}", { path: { collection: name } });
+  return (
+    <Async of={result}>
+      {(collection) => <CollectionDetails name={name} collection={collection} />}
+    </Async>
+  );
 }
 
-function Whole({ name, collection }: { name: string; collection: Schemas["ShownCollection"] }) {
-  const [query] = useQuery();
+function CollectionDetails({
+  name,
+  collection,
+}: {
+  name: string;
+  collection: Schemas["ShownCollection"];
+}) {
+  const [query] = useSearchParams();
   const tab = query.get("tab") ?? "batches";
   const dataset = { namespace: collection.namespace ?? "default", name: collection.dataset };
   return (
@@ -36,18 +46,18 @@ function Whole({ name, collection }: { name: string; collection: Schemas["ShownC
         title={name}
         actions={
           <>
-            <ButtonLink to={datasetPlace(dataset)} icon="table">
-              Its lots
+            <ButtonLink to={datasetAddress(dataset)} icon="table">
+              Lots
             </ButtonLink>
-            <HoldCollection name={name} isHeld={collection.held !== null} />
-            {!collection.held && <ReleaseHeld collection={name} />}
-            <DeleteCollection name={name} />
+            <HoldCollectionButton name={name} isHeld={collection.held !== null} />
+            {!collection.held && <ReleaseHoldsButton collection={name} />}
+            <DeleteCollectionButton name={name} />
           </>
         }
       >
         {collection.held ? <Status of="held" /> : <Status of="good" label="open" />}
         <span>
-          its batches become lots of <DatasetName of={dataset} />
+          batches become lots of <DatasetLink of={dataset} />
         </span>
         {collection.held && (
           <Tag tone="held">
@@ -65,7 +75,7 @@ function Whole({ name, collection }: { name: string; collection: Schemas["ShownC
       />
       <div className="stack">
         {tab === "batches" && <Batches collection={name} />}
-        {tab === "stored" && <Stored collection={name} />}
+        {tab === "stored" && <StoredTab collection={name} />}
         {tab === "profile" && <Profile collection={collection} />}
       </div>
     </>
@@ -75,24 +85,31 @@ function Whole({ name, collection }: { name: string; collection: Schemas["ShownC
 function Profile({ collection }: { collection: Schemas["ShownCollection"] }) {
   return (
     <>
-      <Panel title="Limits and places">
+      <Panel title="Limits and locations">
         <div className="body">
           <Facts
             of={[
-              ["Files of a batch, at most", count(collection.filesMax ?? 0)],
-              ["Bytes of a batch, at most", size(collection.bytesMax ?? 0)],
-              ["Rows of a manifest, at most", count(collection.rowsMax ?? 0)],
-              ["Storage", collection.storage ?? "the server's"],
-              ["Arks", `${collection.shoulder ?? ""}, minted ${collection.minting === "ezid" ? "by EZID" : "here"}`],
+              ["Files of a batch, maximum", count(collection.filesMax ?? 0)],
+              ["Bytes of a batch, maximum", size(collection.bytesMax ?? 0)],
+              ["Rows of a manifest, maximum", count(collection.rowsMax ?? 0)],
+              ["Storage", collection.storage ?? "that of the server"],
+              [
+                "Arks",
+                `${collection.shoulder ?? ""}, minted ${collection.minting === "ezid" ? "by EZID" : "here"}`,
+              ],
               ["Callback", collection.callback ?? "none"],
               ["Mail when queued", collection.confirm ? "yes" : "no"],
             ]}
           />
         </div>
       </Panel>
-      <Panel title="What can be changed here" aside="the rest: penstock ingest collections set">
+      <Panel title="Profile" aside="for the rest: penstock ingest collections set">
         <div className="body">
-          <CollectionForm key={JSON.stringify(collection)} of={collection} onDone={() => undefined} />
+          <CollectionForm
+            key={JSON.stringify(collection)}
+            of={collection}
+            onDone={() => undefined}
+          />
         </div>
       </Panel>
     </>

@@ -1,12 +1,12 @@
-/** The stages side by side, with how many jobs and bytes are in each. */
-import { lookOf } from "../../kit/status";
-import { count, size } from "../../kit/words";
+/** The stages side by side, with the jobs and bytes in each. */
+import { INGEST_STATES, lookOf } from "../../kit/states";
+import { count, size } from "../../kit/format";
 import { Link } from "../../router/Link";
-import { bytesIn, JOB_STATES, jobsIn, type Tally } from "./stages";
+import { bytesIn, jobsIn, type Tally } from "./tally";
 
 interface Props {
   tally: Tally;
-  /** Where a state leads. */
+  /** The address that a state links to. */
   to: (state: string) => string;
   chosen?: string | null;
 }
@@ -14,11 +14,16 @@ interface Props {
 export function Flow({ tally, to, chosen }: Props) {
   return (
     <nav className="flow" aria-label="jobs by stage">
-      {JOB_STATES.map((state) => {
+      {INGEST_STATES.map((state) => {
         const look = lookOf(state);
         const jobs = jobsIn(tally, state);
         return (
-          <Link key={state} to={to(state)} className={`flow-stage tone-${jobs ? look.tone : "none"}`} aria-current={state === chosen ? "true" : undefined}>
+          <Link
+            key={state}
+            to={to(state)}
+            className={`flow-stage tone-${jobs ? look.tone : "none"}`}
+            aria-current={state === chosen ? "true" : undefined}
+          >
             <span className="flow-label">{state}</span>
             <strong className="num">{count(jobs)}</strong>
             <span className="faint num">{jobs ? size(bytesIn(tally, state)) : "–"}</span>

@@ -1,49 +1,50 @@
-/** The ingest queue: what arrives, stage by stage, and who may go on. */
-import { useGet } from "../../api/hooks";
+/** The ingest queue: its stages, its holds, its batches and jobs. */
+import { useGet } from "../../api/queries";
 import { Icon } from "../../kit/Icon";
 import { PageHead, Tabs } from "../../kit/Panel";
-import { Shown } from "../../kit/Shown";
+import { Async } from "../../kit/Async";
 import { Time } from "../../kit/Time";
 import { Link } from "../../router/Link";
-import { address, useQuery } from "../../router/router";
-import { PauseQueue, ReleaseHeld } from "./actions";
+import { address, useSearchParams } from "../../router/router";
+import { HoldQueueButton, ReleaseHoldsButton } from "./actions";
 import { Batches } from "./Batches";
 import { Collections } from "./Collections";
 import { Flow } from "./Flow";
 import "./ingest.css";
 import { IngestJobs } from "./IngestJobs";
-import { collectionPlace } from "./names";
-import { jobsIn, type Tally } from "./stages";
-import { Stored } from "./Stored";
+import { collectionAddress } from "./links";
+import { jobsIn, type Tally } from "./tally";
+import { StoredTab } from "./StoredTab";
 
 export default function Ingest() {
-  const [query] = useQuery();
+  const [query] = useSearchParams();
   const queue = useGet("/api/v1/ingest/queue", {});
   const tab = query.get("tab") ?? "batches";
-  const tally: Tally = queue.value?.tally ?? {};
+  const tally: Tally = queue.data?.tally ?? {};
   return (
     <>
       <PageHead
         title="Ingest"
         actions={
-          queue.value && (
+          queue.data && (
             <>
-              {jobsIn(tally, "held") > 0 && <ReleaseHeld />}
-              <PauseQueue isHeld={queue.value.held !== null} />
+              {jobsIn(tally, "held") > 0 && <ReleaseHoldsButton />}
+              <HoldQueueButton isHeld={queue.data.held !== null} />
             </>
           )
         }
       />
-      <Shown of={queue}>
+      <Async of={queue}>
         {(now) => (
           <>
             {now.held && (
               <div className="trouble tone-held stopped-note" role="note">
                 <Icon name="pause" />
                 <div>
-                  <strong>The whole queue is paused</strong>
+                  <strong>The ingest queue is on hold</strong>
                   <p>
-                    {now.held.who}: {now.held.why || "no reason given"} (<Time at={now.held.since} />)
+                    {now.held.who}: {now.held.why || "no reason given"} (
+                    <Time at={now.held.since} />)
                   </p>
                 </div>
               </div>
@@ -53,7 +54,7 @@ export default function Ingest() {
                 <Icon name="hand" />
                 <div>
                   <strong>
-                    Collection <Link to={collectionPlace(hold.name)}>{hold.name}</Link> is held
+                    Collection <Link to={collectionAddress(hold.name)}>{hold.name}</Link> is on hold
                   </strong>
                   <p>
                     {hold.who}: {hold.why || "no reason given"} (<Time at={hold.since} />)
@@ -61,10 +62,16 @@ export default function Ingest() {
                 </div>
               </div>
             ))}
-            {now.tally && <Flow tally={now.tally} to={(state) => address(["ingest"], { tab: "jobs", status: state })} chosen={tab === "jobs" ? (query.get("status") ?? "failed") : null} />}
+            {now.tally && (
+              <Flow
+                tally={now.tally}
+                to={(state) => address(["ingest"], { tab: "jobs", status: state })}
+                chosen={tab === "jobs" ? (query.get("status") ?? "failed") : null}
+              />
+            )}
           </>
         )}
-      </Shown>
+      </Async>
       <Tabs
         tabs={[
           { id: "batches", label: "Batches" },
@@ -77,7 +84,7 @@ export default function Ingest() {
         {tab === "batches" && <Batches />}
         {tab === "jobs" && <IngestJobs />}
         {tab === "collections" && <Collections />}
-        {tab === "stored" && <Stored />}
+        {tab === "stored" && <StoredTab />}
       </div>
     </>
   );

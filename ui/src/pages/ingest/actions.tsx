@@ -1,190 +1,402 @@
-/** What can be done with the queue, a collection, a batch or an ingest job. */
+/** The actions on the ingest queue, a collection, a batch or an ingest job. */
 import { call, type Schemas } from "../../api/client";
-import { Act } from "../../kit/Act";
-import { plural } from "../../kit/words";
+import { ActionButton } from "../../kit/ActionButton";
+import { plural } from "../../kit/format";
+import { ACTIVE_STAGES } from "../../kit/states";
 import { navigate } from "../../router/router";
-import { Priority } from "./Priority";
-import { jobsIn, openJobs, type Tally } from "./stages";
+import { batchAddress } from "./links";
+import { PriorityButton } from "./PriorityButton";
+import { jobsIn, openJobs, type Tally } from "./tally";
 
 type Batch = Schemas["ShownBatch"];
 type Job = Schemas["ShownIngestJob"];
 
-/** Stops everything, or lets it go on. */
-export function PauseQueue({ isHeld }: { isHeld: boolean }) {
+const COLLECTION = "/api/v1/ingest/collections/{collection}";
+const BATCH = "/api/v1/ingest/batches/{batch}";
+const JOB = "/api/v1/ingest/jobs/{ingest_job}";
+
+/** Hold the whole queue, or release its hold. */
+export function HoldQueueButton({ isHeld }: { isHeld: boolean }) {
   return isHeld ? (
-    <Act needs="admin everywhere" icon="play" kind="primary" ask={{ title: "Let the queue go on?", says: "Batches and jobs are taken up again, in their order.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/release", { body: { why } })} done="The queue goes on.">
-      Let the queue go on
-    </Act>
-  ) : (
-    <Act needs="admin everywhere" icon="pause" ask={{ title: "Pause the whole queue?", says: "No batch and no job of any collection is taken up until it is let go. Jobs that are under way end the stage they are in. Deposits are still accepted, and wait.", verb: "Pause the queue", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/hold", { body: { why } })} done="The queue is paused.">
-      Pause the queue
-    </Act>
-  );
-}
-
-/** Lets every held batch and job go on, of one collection or of all. */
-export function ReleaseHeld({ collection }: { collection?: string }) {
-  const of = collection ?? "every collection that is not held";
-  return (
-    <Act
+    <ActionButton
+      needs="admin everywhere"
       icon="play"
-      ask={{ title: `Release all that is held of ${of}?`, says: "Every held batch and job of it becomes pending, and is taken up in its turn.", verb: "Release all", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/ingest/queue/release-held", { body: { why, collection: collection ?? null } })}
-      done={(value) => (value.released ? `${plural(value.released, "held batch or job goes", "held batches and jobs go")} on.` : "Nothing was held.")}
+      kind="primary"
+      title="Release the hold on the queue?"
+      description="Daemons take up batches and jobs again, in their order."
+      verb="Release hold"
+      send={(why) => call("post", "/api/v1/ingest/queue/release", { body: { why } })}
+      done="The hold on the queue is released."
     >
-      Release all held
-    </Act>
+      Release queue
+    </ActionButton>
+  ) : (
+    <ActionButton
+      needs="admin everywhere"
+      icon="hand"
+      title="Hold the whole queue?"
+      description="No daemon takes up a batch or a job of any collection until the hold is released. A running job finishes its current stage. New deposits are accepted and wait."
+      verb="Hold queue"
+      danger
+      send={(why) => call("post", "/api/v1/ingest/queue/hold", { body: { why } })}
+      done="The queue is on hold."
+    >
+      Hold queue
+    </ActionButton>
   );
 }
 
-/** Stops a collection, or lets it go on. */
-export function HoldCollection({ name, isHeld }: { name: string; isHeld: boolean }) {
+/** Release every held batch and job, of one collection or of all. */
+export function ReleaseHoldsButton({ collection }: { collection?: string }) {
+  return (
+    <ActionButton
+      icon="play"
+      title={`Release all holds in ${collection ?? "every collection that is not held"}?`}
+      description="Every held batch and job becomes pending, and runs when its turn comes."
+      verb="Release holds"
+      send={(why) =>
+        call("post", "/api/v1/ingest/queue/release-held", {
+          body: { why, collection: collection ?? null },
+        })
+      }
+      done={({ released }) =>
+        released
+          ? `${plural(released, "held batch or job is", "held batches and jobs are")} released.`
+          : "Nothing was on hold."
+      }
+    >
+      Release all holds
+    </ActionButton>
+  );
+}
+
+/** Hold a collection, or release its hold. */
+export function HoldCollectionButton({ name, isHeld }: { name: string; isHeld: boolean }) {
   const path = { collection: name };
   return isHeld ? (
-    <Act icon="play" ask={{ title: `Let collection ${name} go on?`, says: "New batches of it are taken up again. What it held stays held until that is released: use “Release all held” after this.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/collections/{collection}/release", { path, body: { why } })} done={`${name} goes on.`}>
-      Let it go on
-    </Act>
+    <ActionButton
+      icon="play"
+      title={`Release the hold on collection ${name}?`}
+      description="Daemons take up its new batches again. Batches and jobs that it held stay on hold: release them with “Release all holds” after this."
+      verb="Release hold"
+      send={(why) => call("post", `${COLLECTION}/release`, { path, body: { why } })}
+      done={`The hold on ${name} is released.`}
+    >
+      Release hold
+    </ActionButton>
   ) : (
-    <Act icon="hand" ask={{ title: `Hold collection ${name}?`, says: "Batches and jobs of it that have not begun are held when their turn comes, until they are released. Jobs that are under way go on.", verb: "Hold the collection", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/collections/{collection}/hold", { path, body: { why } })} done={`${name} is held.`}>
+    <ActionButton
+      icon="hand"
+      title={`Hold collection ${name}?`}
+      description="Its batches and jobs that have not started are held when their turn comes, until they are released. Running jobs continue."
+      verb="Hold collection"
+      send={(why) => call("post", `${COLLECTION}/hold`, { path, body: { why } })}
+      done={`${name} is on hold.`}
+    >
       Hold
-    </Act>
+    </ActionButton>
   );
 }
 
-export function DeleteCollection({ name }: { name: string }) {
-  async function run() {
-    const answer = await call("delete", "/api/v1/ingest/collections/{collection}", { path: { collection: name } });
+export function DeleteCollectionButton({ name }: { name: string }) {
+  async function send() {
+    const answer = await call("delete", COLLECTION, { path: { collection: name } });
     if (answer.ok) navigate("/ingest?tab=collections");
     return answer;
   }
   return (
-    <Act icon="cross" kind="danger" ask={{ title: `Delete collection ${name}?`, says: "Its profile is forgotten, and nothing can be submitted to it any more. What it stored stays, and so does its dataset. It is refused while a batch of it is open. This cannot be undone.", verb: "Delete the collection", danger: true, typed: name }} run={run} done={`${name} is deleted.`}>
+    <ActionButton
+      icon="cross"
+      kind="danger"
+      title={`Delete collection ${name}?`}
+      description="Its profile is deleted, and it accepts no more submissions. Its stored objects and its dataset stay. The server refuses while a batch of it is open. This cannot be undone."
+      verb="Delete collection"
+      danger
+      reason="none"
+      typed={name}
+      send={send}
+      done={`${name} is deleted.`}
+    >
       Delete
-    </Act>
+    </ActionButton>
   );
 }
 
-/** All that can be done with a batch as it stands now. */
+/** The actions on a batch in its current state. */
 export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
-  const path = { batch: batch.id };
   const held = jobsIn(tally, "held");
   const failed = jobsIn(tally, "failed");
   const pending = jobsIn(tally, "pending");
-  const canHold = batch.status === "pending" || (batch.status === "processing" && pending > 0);
+  const { status } = batch;
+  const isStopped = held > 0 && openJobs(tally) === 0;
   return (
     <>
-      {batch.status === "failed" && batch.jobs === 0 && (
-        <Act icon="play" kind="primary" ask={{ title: `Read ${batch.id} again?`, says: "Its payload could not be read. The batch becomes pending, and its payload is read anew.", verb: "Read it again", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/resume", { path, body: { why } })} done={`${batch.id} is pending again.`}>
-          Resume
-        </Act>
+      {status === "failed" && batch.jobs === 0 && <ResumeUnreadBatch batch={batch} />}
+      {failed > 0 && <ResumeFailedJobs batch={batch} failed={failed} />}
+      {(status === "held" || held > 0) && <ReleaseBatchButton batch={batch} held={held} />}
+      {(status === "pending" || (status === "processing" && pending > 0)) && (
+        <HoldBatchButton batch={batch} pending={pending} />
       )}
-      {failed > 0 && (
-        <Act
-          icon="play"
-          kind="primary"
-          ask={{ title: `Resume what failed of ${batch.id}?`, says: `${plural(failed, "failed job goes", "failed jobs go")} on after the last stage that succeeded. Whatever made them fail should be put right first. A job whose payload is at fault cannot go on: it needs a new submission.`, verb: "Resume", reason: "needed" }}
-          run={(why) => call("post", "/api/v1/ingest/batches/{batch}/resume", { path, body: { why } })}
-          done={(value) => saidOf(value.resumed)}
-        >
-          Resume failed
-        </Act>
-      )}
-      {(batch.status === "held" || held > 0) && (
-        <Act icon="play" ask={{ title: `Release ${batch.id}?`, says: batch.status === "held" ? "The batch becomes pending, and is taken up in its turn." : `${plural(held, "held job becomes", "held jobs become")} pending, and are taken up in their turn.`, verb: "Release the batch", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/release", { path, body: { why } })} done={`${batch.id} goes on.`}>
-          Release
-        </Act>
-      )}
-      {canHold && (
-        <Act icon="hand" ask={{ title: `Hold ${batch.id}?`, says: batch.status === "pending" ? "The batch is not taken up until it is released." : `${plural(pending, "job that has", "jobs that have")} not begun wait until they are released; the others go on.`, verb: "Hold the batch", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/hold", { path, body: { why } })} done={(value) => (value.status === "held" ? `${batch.id} is held.` : `${plural(jobsIn(value.tally ?? {}, "held"), "job is", "jobs are")} held.`)}>
-          Hold
-        </Act>
-      )}
-      {batch.status === "failed" && batch.jobs > 0 && (
-        <Act icon="file" ask={{ title: `Report ${batch.id} anew?`, says: "Its depositor gets another report that says how its jobs stand now. If all have completed, the batch is complete and so is its lot.", verb: "Report anew", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/update-report", { path, body: { why } })} done={`${batch.id} is reported anew.`}>
-          Update the report
-        </Act>
-      )}
+      {status === "failed" && batch.jobs > 0 && <UpdateReportButton batch={batch} />}
       {openJobs(tally) + held > 0 && (
-        <Priority what={`the open jobs of ${batch.id}`} run={(priority, why) => call("post", "/api/v1/ingest/batches/{batch}/priority", { path, body: { priority, why } })} done={(value, priority) => `${plural(value.changed, "job has", "jobs have")} priority ${priority}.`} />
+        <PriorityButton
+          subject={`the open jobs of ${batch.id}`}
+          send={(priority, why) =>
+            call("post", `${BATCH}/priority`, {
+              path: { batch: batch.id },
+              body: { priority, why },
+            })
+          }
+          done={({ changed }, priority) =>
+            `${plural(changed, "job has", "jobs have")} priority ${priority}.`
+          }
+        />
       )}
-      {(batch.status === "failed" || batch.status === "held" || (batch.status === "processing" && held > 0 && openJobs(tally) === 0)) && <DeleteBatch batch={batch} />}
+      {(status === "failed" || status === "held" || (status === "processing" && isStopped)) && (
+        <DeleteBatchButton batch={batch} />
+      )}
     </>
   );
 }
 
-function saidOf(resumed: readonly Schemas["ResumedJob"][]): string {
-  const gone = resumed.filter((each) => each.stage);
-  const refused = resumed.filter((each) => each.refused);
-  const first = refused[0];
-  return `${plural(gone.length, "job goes", "jobs go")} on.${first ? ` ${plural(refused.length, "cannot", "cannot")}: ${first.refused ?? ""}` : ""}`;
+/** Resume a batch whose payload could not be read. */
+function ResumeUnreadBatch({ batch: { id } }: { batch: Batch }) {
+  return (
+    <ActionButton
+      icon="play"
+      kind="primary"
+      title={`Resume ${id}?`}
+      description="Its payload could not be read. The batch becomes pending, and a daemon reads the payload again."
+      verb="Resume"
+      send={(why) => call("post", `${BATCH}/resume`, { path: { batch: id }, body: { why } })}
+      done={`${id} is pending again.`}
+    >
+      Resume
+    </ActionButton>
+  );
 }
 
-function DeleteBatch({ batch }: { batch: Batch }) {
-  async function run(why: string) {
-    const answer = await call("delete", "/api/v1/ingest/batches/{batch}", { path: { batch: batch.id }, query: { confirmed: true, why } });
+function ResumeFailedJobs({ batch: { id }, failed }: { batch: Batch; failed: number }) {
+  return (
+    <ActionButton
+      icon="play"
+      kind="primary"
+      title={`Resume the failed jobs of ${id}?`}
+      description={`${plural(failed, "failed job continues", "failed jobs continue")} after the last stage that succeeded. Remove the cause of the failure first. A job with a bad payload cannot continue: submit it again.`}
+      verb="Resume"
+      send={(why) => call("post", `${BATCH}/resume`, { path: { batch: id }, body: { why } })}
+      done={({ resumed }) => resumeText(resumed)}
+    >
+      Resume failed
+    </ActionButton>
+  );
+}
+
+function resumeText(results: readonly Schemas["ResumedJob"][]): string {
+  const resumed = results.filter((each) => each.stage).length;
+  const refused = results.filter((each) => each.refused);
+  const text = `${plural(resumed, "job continues", "jobs continue")}.`;
+  const [first] = refused;
+  return first ? `${text} ${refused.length} cannot: ${first.refused ?? ""}` : text;
+}
+
+function ReleaseBatchButton({ batch: { id, status }, held }: { batch: Batch; held: number }) {
+  return (
+    <ActionButton
+      icon="play"
+      title={`Release the hold on ${id}?`}
+      description={
+        status === "held"
+          ? "The batch becomes pending, and runs when its turn comes."
+          : `${plural(held, "held job becomes", "held jobs become")} pending, and run when their turn comes.`
+      }
+      verb="Release hold"
+      send={(why) => call("post", `${BATCH}/release`, { path: { batch: id }, body: { why } })}
+      done={`The hold on ${id} is released.`}
+    >
+      Release hold
+    </ActionButton>
+  );
+}
+
+function HoldBatchButton({ batch: { id, status }, pending }: { batch: Batch; pending: number }) {
+  return (
+    <ActionButton
+      icon="hand"
+      title={`Hold ${id}?`}
+      description={
+        status === "pending"
+          ? "No daemon takes up the batch until the hold is released."
+          : `${plural(pending, "job that has", "jobs that have")} not started wait until the hold is released; the others continue.`
+      }
+      verb="Hold batch"
+      send={(why) => call("post", `${BATCH}/hold`, { path: { batch: id }, body: { why } })}
+      done={(value) =>
+        value.status === "held"
+          ? `${id} is on hold.`
+          : `${plural(jobsIn(value.tally ?? {}, "held"), "job is", "jobs are")} on hold.`
+      }
+    >
+      Hold
+    </ActionButton>
+  );
+}
+
+function UpdateReportButton({ batch: { id } }: { batch: Batch }) {
+  return (
+    <ActionButton
+      icon="file"
+      title={`Update the report of ${id}?`}
+      description="Its depositor gets another report with the current states of its jobs. If all have completed, the batch and its lot become complete."
+      verb="Update report"
+      send={(why) => call("post", `${BATCH}/update-report`, { path: { batch: id }, body: { why } })}
+      done={`${id} gets another report.`}
+    >
+      Update report
+    </ActionButton>
+  );
+}
+
+function DeleteBatchButton({ batch }: { batch: Batch }) {
+  async function send(why: string) {
+    const query = { confirmed: true, why };
+    const answer = await call("delete", BATCH, { path: { batch: batch.id }, query });
     if (answer.ok) navigate("/ingest");
     return answer;
   }
   return (
-    <Act icon="cross" kind="danger" ask={{ title: `Delete ${batch.id}?`, says: `The batch, its ${plural(batch.jobs, "job")} and their working folders are deleted; its depositor is not told. Objects that were stored already stay; the lot that was announced of it is removed. This cannot be undone.`, verb: "Delete the batch", danger: true, reason: "welcome", typed: batch.id }} run={run} done={`${batch.id} is deleted.`}>
+    <ActionButton
+      icon="cross"
+      kind="danger"
+      title={`Delete ${batch.id}?`}
+      description={`The batch, its ${plural(batch.jobs, "job")} and their working folders are deleted; its depositor gets no report. Objects that are already stored stay; the lot that was announced for it is removed. This cannot be undone.`}
+      verb="Delete batch"
+      danger
+      reason="optional"
+      typed={batch.id}
+      send={send}
+      done={`${batch.id} is deleted.`}
+    >
       Delete
-    </Act>
+    </ActionButton>
   );
 }
 
-const UNDER_WAY = new Set(["estimating", "provisioning", "downloading", "processing", "recording", "notify"]);
-
-/** All that can be done with an ingest job as it stands now. */
+/** The actions on an ingest job in its current state. */
 export function JobActions({ job }: { job: Job }) {
-  const path = { ingest_job: job.id };
-  const isOpen = job.status !== "completed" && job.status !== "failed";
+  const { status } = job;
+  const isOpen = status !== "completed" && status !== "failed";
+  const isActive = ACTIVE_STAGES.some((stage) => stage === status);
   return (
     <>
-      {job.status === "failed" && job.resumesAt && <ResumeJob job={job} kind="primary" />}
-      {job.status === "held" && (
-        <Act icon="play" ask={{ title: `Release ${job.payloadName}?`, says: "The job becomes pending, and is taken up in its turn.", verb: "Release the job", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/release", { path, body: { why } })} done={`${job.payloadName} goes on.`}>
-          Release
-        </Act>
+      {status === "failed" && job.resumesAt && <ResumeJobButton job={job} kind="primary" />}
+      {status === "held" && <ReleaseJobButton job={job} />}
+      {status === "pending" && <HoldJobButton job={job} />}
+      {isOpen && (
+        <PriorityButton
+          subject={job.payloadName || job.id}
+          now={job.priority}
+          send={(priority, why) =>
+            call("post", `${JOB}/priority`, {
+              path: { ingest_job: job.id },
+              body: { priority, why },
+            })
+          }
+          done={(_, priority) => `${job.payloadName} has priority ${priority}.`}
+        />
       )}
-      {job.status === "pending" && (
-        <Act icon="hand" ask={{ title: `Hold ${job.payloadName}?`, says: "The job is not taken up until it is released.", verb: "Hold the job", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/hold", { path, body: { why } })} done={`${job.payloadName} is held.`}>
-          Hold
-        </Act>
-      )}
-      {isOpen && <Priority what={job.payloadName || job.id} now={job.priority} run={(priority, why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/priority", { path, body: { priority, why } })} done={(_, priority) => `${job.payloadName} has priority ${priority}.`} />}
-      {(job.status === "pending" || UNDER_WAY.has(job.status)) && (
-        <Act icon="cross" kind="danger" ask={{ title: `Stop ${job.payloadName}?`, says: "The job is failed at once, whoever is working on it; what they do can change nothing any more. It can be resumed after the last stage that succeeded, if there is one.", verb: "Stop the job", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/fail", { path, body: { why } })} done={`${job.payloadName} is stopped.`}>
-          Stop
-        </Act>
-      )}
-      {(job.status === "failed" || job.status === "held") && <DeleteJob job={job} />}
+      {(status === "pending" || isActive) && <StopJobButton job={job} />}
+      {(status === "failed" || status === "held") && <DeleteJobButton job={job} />}
     </>
   );
 }
 
-export function ResumeJob({ job, kind = "plain" }: { job: Job; kind?: "plain" | "primary" }) {
+export function ResumeJobButton({ job, kind = "plain" }: { job: Job; kind?: "plain" | "primary" }) {
   return (
-    <Act
+    <ActionButton
       icon="play"
       kind={kind}
-      ask={{ title: `Resume ${job.payloadName}?`, says: `It goes on with ${job.resumesAt ?? "nothing"}. Whatever made it fail should be put right first.`, verb: "Resume", reason: "needed" }}
-      run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/resume", { path: { ingest_job: job.id }, body: { why } })}
-      done={(value) => `${job.payloadName} goes on with ${value.status}.`}
+      title={`Resume ${job.payloadName}?`}
+      description={`The job continues with ${job.resumesAt ?? "nothing"}. Remove the cause of the failure first.`}
+      verb="Resume"
+      send={(why) => call("post", `${JOB}/resume`, { path: { ingest_job: job.id }, body: { why } })}
+      done={({ status }) => `${job.payloadName} continues with ${status}.`}
     >
       Resume
-    </Act>
+    </ActionButton>
   );
 }
 
-function DeleteJob({ job }: { job: Job }) {
-  async function run(why: string) {
-    const answer = await call("delete", "/api/v1/ingest/jobs/{ingest_job}", { path: { ingest_job: job.id }, query: { confirmed: true, why } });
-    if (answer.ok) navigate(`/ingest/batches/${encodeURIComponent(job.batch)}`);
+function ReleaseJobButton({ job }: { job: Job }) {
+  return (
+    <ActionButton
+      icon="play"
+      title={`Release the hold on ${job.payloadName}?`}
+      description="The job becomes pending, and runs when its turn comes."
+      verb="Release hold"
+      send={(why) =>
+        call("post", `${JOB}/release`, { path: { ingest_job: job.id }, body: { why } })
+      }
+      done={`The hold on ${job.payloadName} is released.`}
+    >
+      Release hold
+    </ActionButton>
+  );
+}
+
+function HoldJobButton({ job }: { job: Job }) {
+  return (
+    <ActionButton
+      icon="hand"
+      title={`Hold ${job.payloadName}?`}
+      description="No daemon takes up the job until the hold is released."
+      verb="Hold job"
+      send={(why) => call("post", `${JOB}/hold`, { path: { ingest_job: job.id }, body: { why } })}
+      done={`${job.payloadName} is on hold.`}
+    >
+      Hold
+    </ActionButton>
+  );
+}
+
+function StopJobButton({ job }: { job: Job }) {
+  return (
+    <ActionButton
+      icon="cross"
+      kind="danger"
+      title={`Stop ${job.payloadName}?`}
+      description="The job fails at once. A daemon that works on it can change nothing any more. The job can be resumed after the last stage that succeeded, if there is one."
+      verb="Stop job"
+      danger
+      send={(why) => call("post", `${JOB}/fail`, { path: { ingest_job: job.id }, body: { why } })}
+      done={`${job.payloadName} is stopped.`}
+    >
+      Stop
+    </ActionButton>
+  );
+}
+
+function DeleteJobButton({ job }: { job: Job }) {
+  async function send(why: string) {
+    const query = { confirmed: true, why };
+    const answer = await call("delete", JOB, { path: { ingest_job: job.id }, query });
+    if (answer.ok) navigate(batchAddress(job.batch));
     return answer;
   }
   return (
-    <Act icon="cross" kind="danger" ask={{ title: `Delete ${job.payloadName}?`, says: "The job and its working folder are deleted. Unless its batch is completed, its depositor is not told about it. This cannot be undone.", verb: "Delete the job", danger: true, reason: "welcome", typed: job.id }} run={run} done={`${job.payloadName} is deleted.`}>
+    <ActionButton
+      icon="cross"
+      kind="danger"
+      title={`Delete ${job.payloadName}?`}
+      description="The job and its working folder are deleted. Unless its batch is completed, its depositor gets no report about it. This cannot be undone."
+      verb="Delete job"
+      danger
+      reason="optional"
+      typed={job.id}
+      send={send}
+      done={`${job.payloadName} is deleted.`}
+    >
       Delete
-    </Act>
+    </ActionButton>
   );
 }

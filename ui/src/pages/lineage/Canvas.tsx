@@ -1,25 +1,33 @@
-/** The drawn graph: laid out once for each structure; states change without moving anything. */
-import { Background, type Edge, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
+/** The graph on the screen: laid out once for each structure, so that a new state moves nothing. */
+import {
+  Background,
+  type Edge,
+  MiniMap,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+} from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
-import { lookOf } from "../../kit/status";
+import { lookOf } from "../../kit/states";
 import { type FieldEdge, fieldsByDataset } from "./columns";
-import { type LineageNode, matching, type Visible, wayThrough } from "./graph";
+import { type LineageNode, matching, type Visible, pathThrough } from "./graph";
 import { layOut, MANY, type Places, type Sized } from "./layout";
 import { type DrawnNode, GraphNode, heightOf, WIDTH } from "./nodes";
-import { quickLayout } from "./quick";
+import { quickLayout } from "./quickLayout";
 import { Sketch, type Sketched } from "./Sketch";
 import { SmallMap } from "./SmallMap";
-import { Steering, ZOOM } from "./Steering";
+import { ViewControls, ZOOM } from "./ViewControls";
 import { nodeAt, windowOf, within } from "./window";
 
 const NODE_TYPES = { graph: GraphNode };
 const MAP_FROM = 40;
-/** How many pixels beside a node still mean it, where nodes are only drawn. */
+/** The distance in pixels at which a click hits a node that is only drawn. */
 const NEAR = 3;
 
 interface Props {
-  shown: Visible;
+  visible: Visible;
   root: string;
   arcs: ReadonlySet<string>;
   columns: readonly FieldEdge[];
@@ -32,32 +40,57 @@ interface Props {
 export function Canvas(props: Props) {
   return (
     <ReactFlowProvider>
-      <Inner {...props} />
+      <GraphCanvas {...props} />
     </ReactFlowProvider>
   );
 }
 
-function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }: Props) {
+function GraphCanvas({ visible, root, arcs, columns, search, chosen, onChoose, onFocus }: Props) {
   const fields = useMemo(() => fieldsByDataset(columns), [columns]);
-  const sized = useMemo(() => shown.nodes.map((node): Sized => ({ id: node.id, width: WIDTH, height: heightOf(fields.get(node.id)?.length ?? 0) })), [shown, fields]);
-  const structure = useMemo(() => sized.map((node) => `${node.id} ${node.height}`).join("\n") + shown.links.map((link) => `${link.from}>${link.to}`).join("\n"), [sized, shown]);
-  const { places, isBusy } = usePlaces(structure, sized, shown);
-  const found = useMemo(() => matching(shown.nodes, search), [shown, search]);
-  // The chosen node is marked at once; the way through it, which may be most of the graph, right after.
+  const sized = useMemo(
+    () =>
+      visible.nodes.map((node): Sized => ({
+        id: node.id,
+        width: WIDTH,
+        height: heightOf(fields.get(node.id)?.length ?? 0),
+      })),
+    [visible, fields],
+  );
+  const structure = useMemo(
+    () =>
+      sized.map((node) => `${node.id} ${node.height}`).join("\n") +
+      visible.links.map((link) => `${link.from}>${link.to}`).join("\n"),
+    [sized, visible],
+  );
+  const { places, isBusy } = usePlaces(structure, sized, visible);
+  const matches = useMemo(() => matching(visible.nodes, search), [visible, search]);
+  // The chosen node is marked at once; the path through it may be most of the graph, so it follows.
   const marked = useDeferredValue(chosen);
-  const way = useMemo(() => (marked ? wayThrough(shown.links, marked) : null), [shown, marked]);
+  const way = useMemo(
+    () => (marked ? pathThrough(visible.links, marked) : null),
+    [visible, marked],
+  );
   const flow = useReactFlow();
   const isLarge = sized.length > MANY;
   const [steered, setSteered] = useState<string | null>(null);
   const isPlaced = steered === root;
-  const sight = useStore((state) => (isLarge ? (isPlaced ? windowOf(state.transform, state.width, state.height) : "far") : "all"));
-  const seen = useMemo(() => (isLarge && places ? within(sight, sized, places) : null), [isLarge, sight, sized, places]);
-  const markOf = useCallback((id: string) => (search ? (found.has(id) ? "found" : "dim") : way ? (way.has(id) ? "way" : "dim") : ""), [search, found, way]);
+  const area = useStore((state) =>
+    isLarge ? (isPlaced ? windowOf(state.transform, state.width, state.height) : "far") : "all",
+  );
+  const inView = useMemo(
+    () => (isLarge && places ? within(area, sized, places) : null),
+    [isLarge, area, sized, places],
+  );
+  const markOf = useCallback(
+    (id: string) =>
+      search ? (matches.has(id) ? "found" : "dim") : way ? (way.has(id) ? "way" : "dim") : "",
+    [search, matches, way],
+  );
   const plain = useMemo<DrawnNode[]>(() => {
     if (!places) return [];
-    return shown.nodes.flatMap((node, at) => {
+    return visible.nodes.flatMap((node, at) => {
       const place = places.get(node.id);
-      if (!place || (seen && !seen.has(node.id))) return [];
+      if (!place || (inView && !inView.has(node.id))) return [];
       const own = fields.get(node.id) ?? [];
       return [
         {
@@ -67,25 +100,50 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
           width: WIDTH,
           height: sized[at]?.height ?? 0,
           ariaLabel: `${node.type === "JOB" ? "job" : "dataset"} ${node.data.name}`,
-          data: { node, fields: own, hidden: shown.hidden.get(node.id) ?? 0, isRoot: node.id === root, isArc: arcs.has(node.id), isJoined: !seen || own.length > 0, mark: markOf(node.id) },
+          data: {
+            node,
+            fields: own,
+            hidden: visible.hidden.get(node.id) ?? 0,
+            isRoot: node.id === root,
+            isArc: arcs.has(node.id),
+            isJoined: !inView || own.length > 0,
+            mark: markOf(node.id),
+          },
         } satisfies DrawnNode,
       ];
     });
-  }, [places, shown, sized, fields, arcs, root, seen, markOf]);
-  const nodes = useMemo(() => plain.map((node) => (node.id === chosen ? { ...node, selected: true } : node)), [plain, chosen]);
-  const edges = useMemo<Edge[]>(() => edgesOf(isLarge ? [] : shown.links, new Set(plain.map((node) => node.id)), columns, way, search), [isLarge, shown, plain, columns, way, search]);
+  }, [places, visible, sized, fields, arcs, root, inView, markOf]);
+  const nodes = useMemo(
+    () => plain.map((node) => (node.id === chosen ? { ...node, selected: true } : node)),
+    [plain, chosen],
+  );
+  const edges = useMemo<Edge[]>(
+    () =>
+      edgesOf(
+        isLarge ? [] : visible.links,
+        new Set(plain.map((node) => node.id)),
+        columns,
+        way,
+        search,
+      ),
+    [isLarge, visible, plain, columns, way, search],
+  );
   const sketched = useMemo<Sketched | null>(() => {
     if (!isLarge || !places) return null;
-    const spots = shown.nodes.map((node, at) => ({ ...(sized[at] as Sized), colour: colourOf(node), isDim: markOf(node.id) === "dim" }));
-    return { spots, links: shown.links, places, way };
-  }, [isLarge, places, shown, sized, way, markOf]);
+    const spots = visible.nodes.map((node, at) => ({
+      ...(sized[at] as Sized),
+      color: colorOf(node),
+      isDim: markOf(node.id) === "dim",
+    }));
+    return { spots, links: visible.links, places, way };
+  }, [isLarge, places, visible, sized, way, markOf]);
   const mover = useRef<string | null>(null);
   const move = useCallback(() => {
     mover.current = root;
   }, [root]);
   return (
     <div className={`canvas ${isBusy ? "busy" : ""}`} aria-busy={isBusy}>
-      {sketched && isPlaced && <Sketch of={sketched} chosen={chosen} isFar={sight === "far"} />}
+      {sketched && isPlaced && <Sketch of={sketched} chosen={chosen} isFar={area === "far"} />}
       <ReactFlow<DrawnNode>
         nodes={nodes}
         edges={edges}
@@ -101,7 +159,9 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
         onNodeDoubleClick={(_, node) => onFocus(node.id)}
         onPaneClick={(event) => {
           const point = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-          onChoose(places && sight === "far" ? nodeAt(point, NEAR / flow.getZoom(), sized, places) : null);
+          onChoose(
+            places && area === "far" ? nodeAt(point, NEAR / flow.getZoom(), sized, places) : null,
+          );
         }}
         onSelectionChange={({ nodes: [node] }) => {
           if (node && node.id !== chosen) onChoose(node.id);
@@ -115,24 +175,53 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
         aria-label="lineage graph"
       >
         <Background gap={22} size={1} />
-        {!isLarge && nodes.length > MAP_FROM && <MiniMap pannable zoomable ariaLabel="map of the graph" nodeColor={(node: DrawnNode) => `var(${colourOf(node.data.node)})`} />}
-        <Steering sized={sized} places={places} root={root} found={found} mover={mover} onSteered={() => setSteered(root)} />
+        {!isLarge && nodes.length > MAP_FROM && (
+          <MiniMap
+            pannable
+            zoomable
+            ariaLabel="map of the graph"
+            nodeColor={(node: DrawnNode) => `var(${colorOf(node.data.node)})`}
+          />
+        )}
+        <ViewControls
+          sized={sized}
+          places={places}
+          root={root}
+          matches={matches}
+          mover={mover}
+          onSteered={() => setSteered(root)}
+        />
       </ReactFlow>
       {sketched && isPlaced && <SmallMap of={sketched} onMove={move} />}
-      {isBusy && <div className="canvas-busy">Laying out {shown.nodes.length.toLocaleString("en")} nodes…</div>}
+      {isBusy && (
+        <div className="canvas-busy">
+          Laying out {visible.nodes.length.toLocaleString("en")} nodes…
+        </div>
+      )}
     </div>
   );
 }
 
-function colourOf(node: LineageNode): string {
+function colorOf(node: LineageNode): string {
   if (node.type !== "JOB") return "--idle-fill";
   return `--${lookOf(node.data.latestRun?.state).tone}-fill`;
 }
 
-function edgesOf(links: Visible["links"], known: ReadonlySet<string>, columns: readonly FieldEdge[], way: ReadonlySet<string> | null, search: string): Edge[] {
+function edgesOf(
+  links: Visible["links"],
+  known: ReadonlySet<string>,
+  columns: readonly FieldEdge[],
+  way: ReadonlySet<string> | null,
+  search: string,
+): Edge[] {
   const plain = links.map(({ from, to }): Edge => {
     const isOn = way !== null && way.has(from) && way.has(to);
-    return { id: `${from}>${to}`, source: from, target: to, className: way && !search ? (isOn ? "way" : "dim") : search ? "dim" : "" };
+    return {
+      id: `${from}>${to}`,
+      source: from,
+      target: to,
+      className: way && !search ? (isOn ? "way" : "dim") : search ? "dim" : "",
+    };
   });
   const ofFields = columns
     .filter((edge) => known.has(edge.from.dataset) && known.has(edge.to.dataset))
@@ -144,25 +233,36 @@ function edgesOf(links: Visible["links"], known: ReadonlySet<string>, columns: r
       ...(edge.to.field === null ? {} : { targetHandle: `in ${edge.to.field}` }),
       className: edge.isIndirect ? "column indirect" : "column",
     }));
-  return ofFields.length ? [...plain.map((edge) => ({ ...edge, className: `${edge.className} faded` })), ...ofFields] : plain;
+  return ofFields.length
+    ? [...plain.map((edge) => ({ ...edge, className: `${edge.className} faded` })), ...ofFields]
+    : plain;
 }
 
-/** Where everything is; the old places stay until the new ones are known. A large graph has them at once. */
-function usePlaces(structure: string, sized: readonly Sized[], shown: Visible): { places: Places | null; isBusy: boolean } {
-  const isLarge = sized.length > MANY;
-  const quick = useMemo(() => (isLarge ? quickLayout(sized, shown.links) : null), [structure]);
+/** Lay out the graph. The former layout stays until the next is ready; a large graph has it at once. */
+function usePlaces(
+  structure: string,
+  sized: readonly Sized[],
+  visible: Visible,
+): { places: Places | null; isBusy: boolean } {
+  const [graph, setGraph] = useState({ structure, sized, links: visible.links });
+  if (graph.structure !== structure) setGraph({ structure, sized, links: visible.links });
+  const isLarge = graph.sized.length > MANY;
+  const quick = useMemo(
+    () => (isLarge ? quickLayout(graph.sized, graph.links) : null),
+    [isLarge, graph],
+  );
   const [laid, setLaid] = useState<{ structure: string; places: Places } | null>(null);
   useEffect(() => {
     let isOver = false;
     if (!isLarge) {
-      void layOut(sized, shown.links).then((places) => {
-        if (!isOver) setLaid({ structure, places });
+      void layOut(graph.sized, graph.links).then((places) => {
+        if (!isOver) setLaid({ structure: graph.structure, places });
       });
     }
     return () => {
       isOver = true;
     };
-  }, [structure]);
+  }, [isLarge, graph]);
   if (quick) return { places: quick, isBusy: false };
   return { places: laid?.places ?? null, isBusy: laid?.structure !== structure };
 }

@@ -1,12 +1,12 @@
-/** What is known of the chosen node, beside the graph. */
+/** The details of the chosen node, beside the graph. */
 import type { Schemas } from "../../api/client";
 import { Button, ButtonLink } from "../../kit/Button";
 import { Drawer } from "../../kit/Drawer";
-import { DatasetName, RunName } from "../../kit/Names";
+import { DatasetLink, RunLink } from "../../kit/links";
 import { Facts } from "../../kit/Panel";
 import { Status, Tag } from "../../kit/Status";
-import { Lasted, Time } from "../../kit/Time";
-import { datasetPlace, jobPlace } from "../../router/places";
+import { Duration, Time } from "../../kit/Time";
+import { datasetAddress, jobAddress } from "../../router/addresses";
 import { fieldsOf, tagsOf } from "../runs/facets";
 import type { LineageNode } from "./graph";
 
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export function Details({ node, isCollapsed, isRoot, onClose, onFocus, onCollapse }: Props) {
-  const place = node.type === "JOB" ? jobPlace(node.data.id) : datasetPlace(node.data.id);
+  const place = node.type === "JOB" ? jobAddress(node.data.id) : datasetAddress(node.data.id);
   return (
     <Drawer title={node.data.name} onClose={onClose}>
       <div className="row">
@@ -38,23 +38,28 @@ export function Details({ node, isCollapsed, isRoot, onClose, onFocus, onCollaps
           </Button>
         )}
       </div>
-      {node.type === "JOB" ? <OfJob job={node.data} /> : <OfDataset dataset={node.data} />}
+      {node.type === "JOB" ? <JobFacts job={node.data} /> : <DatasetFacts dataset={node.data} />}
     </Drawer>
   );
 }
 
-function OfJob({ job }: { job: Schemas["JobData"] }) {
+function JobFacts({ job }: { job: Schemas["JobData"] }) {
   const run = job.latestRun;
-  const names = (ids: readonly Schemas["EntityId"][]) => ids.map((id) => <div key={`${id.namespace}/${id.name}`}><DatasetName of={id} /></div>);
+  const names = (ids: readonly Schemas["EntityId"][]) =>
+    ids.map((id) => (
+      <div key={`${id.namespace}/${id.name}`}>
+        <DatasetLink of={id} />
+      </div>
+    ));
   return (
     <Facts
       of={[
         ["Namespace", job.namespace],
         ["Kind", job.type.toLowerCase()],
         ["Latest run", run ? <Status of={run.state} /> : "none yet"],
-        ["Run", run && <RunName of={run.id} />],
-        ["Began", run && <Time at={run.startedAt} />],
-        ["Took", run && <Lasted from={run.startedAt} to={run.endedAt} />],
+        ["Run", run && <RunLink of={run.id} />],
+        ["Started", run && <Time at={run.startedAt} />],
+        ["Took", run && <Duration from={run.startedAt} to={run.endedAt} />],
         ["Reads", job.inputs.length ? names(job.inputs) : "nothing"],
         ["Writes", job.outputs.length ? names(job.outputs) : "nothing"],
         ["Description", job.description],
@@ -63,7 +68,7 @@ function OfJob({ job }: { job: Schemas["JobData"] }) {
   );
 }
 
-function OfDataset({ dataset }: { dataset: Schemas["DatasetData"] }) {
+function DatasetFacts({ dataset }: { dataset: Schemas["DatasetData"] }) {
   const fields = fieldsOf(dataset.fields);
   return (
     <>
@@ -71,9 +76,17 @@ function OfDataset({ dataset }: { dataset: Schemas["DatasetData"] }) {
         of={[
           ["Namespace", dataset.namespace],
           ["Source", dataset.sourceName],
-          ["Current version", dataset.currentVersionNumber ? `V${dataset.currentVersionNumber}` : "none"],
+          [
+            "Current version",
+            dataset.currentVersionNumber ? `V${dataset.currentVersionNumber}` : "none",
+          ],
           ["Changed", <Time at={dataset.lastModifiedAt ?? dataset.updatedAt} />],
-          ["Tags", tagsOf(dataset.tags).length ? tagsOf(dataset.tags).map((tag) => <Tag key={tag}>{tag}</Tag>) : "none"],
+          [
+            "Tags",
+            tagsOf(dataset.tags).length
+              ? tagsOf(dataset.tags).map((tag) => <Tag key={tag}>{tag}</Tag>)
+              : "none",
+          ],
           ["Description", dataset.description],
         ]}
       />

@@ -1,7 +1,7 @@
-/** The whole of a large graph in a corner, with the part that is in sight; a click goes there. */
+/** A map of a large graph with the part in view; a click moves the view. */
 import { useReactFlow, useStore } from "@xyflow/react";
 import { useLayoutEffect, useMemo, useRef } from "react";
-import { begin, drawSpots, type Sketched, useTheme } from "./Sketch";
+import { clearCanvas, drawSpots, type Sketched, useTheme } from "./Sketch";
 import { boxAround } from "./window";
 
 const WIDTH = 200;
@@ -19,13 +19,18 @@ export function SmallMap({ of: sketched, onMove }: { of: Sketched; onMove: () =>
   const left = box ? WIDTH / 2 - (box.x + box.width / 2) * scale : 0;
   const top = box ? HEIGHT / 2 - (box.y + box.height / 2) * scale : 0;
   useLayoutEffect(() => {
-    const brush = begin(canvas, WIDTH, HEIGHT);
+    const brush = clearCanvas(canvas, WIDTH, HEIGHT);
     if (!brush) return;
     brush.translate(left, top);
     brush.scale(scale, scale);
     drawSpots(brush, sketched);
   }, [sketched, left, top, scale, theme]);
-  const seen = { left: left + (-x / zoom) * scale, top: top + (-y / zoom) * scale, width: (width / zoom) * scale, height: (height / zoom) * scale };
+  const frame = {
+    left: left + (-x / zoom) * scale,
+    top: top + (-y / zoom) * scale,
+    width: (width / zoom) * scale,
+    height: (height / zoom) * scale,
+  };
   return (
     <div
       className="small-map"
@@ -34,11 +39,15 @@ export function SmallMap({ of: sketched, onMove }: { of: Sketched; onMove: () =>
       onClick={(event) => {
         const view = event.currentTarget.getBoundingClientRect();
         onMove();
-        void flow.setCenter((event.clientX - view.left - left) / scale, (event.clientY - view.top - top) / scale, { zoom });
+        void flow.setCenter(
+          (event.clientX - view.left - left) / scale,
+          (event.clientY - view.top - top) / scale,
+          { zoom },
+        );
       }}
     >
       <canvas ref={canvas} />
-      <i style={seen} />
+      <i style={frame} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type LineageNode, linksOf, matching, visible, wayThrough } from "./graph";
+import { type LineageNode, linksOf, matching, visibleGraph, pathThrough } from "./graph";
 
-/** A chain of nodes: each feeds the next. */
+/** Build a chain of nodes. */
 function chain(...names: string[]): LineageNode[] {
   const id = (name: string) => `dataset:n:${name}`;
   return names.map((name, at) => {
@@ -17,24 +17,24 @@ function chain(...names: string[]): LineageNode[] {
   });
 }
 
-describe("what is shown of a graph", () => {
+describe("the visible part of a graph", () => {
   const graph = chain("a", "b", "c", "d");
   it("has every edge once", () => {
     expect(linksOf(graph)).toHaveLength(3);
   });
-  it("hides what lies behind a collapsed node, and says how much", () => {
-    const shown = visible(graph, "dataset:n:a", new Set(["dataset:n:b"]));
-    expect(shown.nodes.map((node) => node.data.name)).toEqual(["a", "b"]);
-    expect(shown.hidden.get("dataset:n:b")).toBe(1);
+  it("hides the nodes behind a collapsed node, and counts them", () => {
+    const part = visibleGraph(graph, "dataset:n:a", new Set(["dataset:n:b"]));
+    expect(part.nodes.map((node) => node.data.name)).toEqual(["a", "b"]);
+    expect(part.hidden.get("dataset:n:b")).toBe(1);
   });
-  it("is all of it when nothing is collapsed", () => {
-    expect(visible(graph, "dataset:n:c", new Set()).nodes).toHaveLength(4);
+  it("is the whole graph when no node is collapsed", () => {
+    expect(visibleGraph(graph, "dataset:n:c", new Set()).nodes).toHaveLength(4);
   });
-  it("finds nodes by all words of a search", () => {
+  it("is searched by all words", () => {
     expect([...matching(graph, "n/ C")]).toEqual(["dataset:n:c"]);
     expect(matching(graph, "").size).toBe(0);
   });
-  it("follows the way through a node in both directions", () => {
-    expect(wayThrough(linksOf(graph), "dataset:n:b").size).toBe(4);
+  it("has a path through a node in both directions", () => {
+    expect(pathThrough(linksOf(graph), "dataset:n:b").size).toBe(4);
   });
 });

@@ -1,4 +1,4 @@
-/** The graph as it is shown: what is hidden behind collapsed nodes, and what a search finds. */
+/** The visible part of a graph: collapsed nodes, search results, paths. */
 import type { Schemas } from "../../api/client";
 
 export type LineageNode = Schemas["LineageGraph"]["graph"][number];
@@ -11,37 +11,49 @@ export interface Link {
 export interface Visible {
   readonly nodes: readonly LineageNode[];
   readonly links: readonly Link[];
-  /** How many neighbours of a node are hidden. */
+  /** The number of hidden neighbors by node. */
   readonly hidden: ReadonlyMap<string, number>;
 }
 
-/** Every edge once, between nodes that are there. */
+/** List every edge between nodes of the graph once. */
 export function linksOf(graph: readonly LineageNode[]): readonly Link[] {
-  const known = new Set(graph.map((node) => node.id));
-  const found = new Map<string, Link>();
+  const ids = new Set(graph.map((node) => node.id));
+  const links = new Map<string, Link>();
   for (const node of graph) {
     for (const edge of [...node.inEdges, ...node.outEdges]) {
-      if (known.has(edge.origin) && known.has(edge.destination)) found.set(`${edge.origin}\n${edge.destination}`, { from: edge.origin, to: edge.destination });
+      if (ids.has(edge.origin) && ids.has(edge.destination))
+        links.set(`${edge.origin}\n${edge.destination}`, {
+          from: edge.origin,
+          to: edge.destination,
+        });
     }
   }
-  return [...found.values()];
+  return [...links.values()];
 }
 
-/** What each node is joined to on one side. */
-export function neighbours(links: readonly Link[], near: "from" | "to", far: "from" | "to"): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+/** List the neighbors of each node on one side. */
+export function neighbors(
+  links: readonly Link[],
+  near: "from" | "to",
+  far: "from" | "to",
+): ReadonlyMap<string, readonly string[]> {
+  const byNode = new Map<string, string[]>();
   for (const link of links) {
-    const known = found.get(link[near]);
-    if (known) known.push(link[far]);
-    else found.set(link[near], [link[far]]);
+    const others = byNode.get(link[near]);
+    if (others) others.push(link[far]);
+    else byNode.set(link[near], [link[far]]);
   }
-  return found;
+  return byNode;
 }
 
-/** What can be reached from the root without going through a collapsed node. */
-export function visible(graph: readonly LineageNode[], root: string, collapsed: ReadonlySet<string>): Visible {
+/** Keep the nodes that are connected to the root without passing a collapsed node. */
+export function visibleGraph(
+  graph: readonly LineageNode[],
+  root: string,
+  collapsed: ReadonlySet<string>,
+): Visible {
   const links = linksOf(graph);
-  const [after, before] = [neighbours(links, "from", "to"), neighbours(links, "to", "from")];
+  const [after, before] = [neighbors(links, "from", "to"), neighbors(links, "to", "from")];
   const around = (id: string) => [...(after.get(id) ?? []), ...(before.get(id) ?? [])];
   const begin = graph.some((node) => node.id === root) ? root : graph[0]?.id;
   const reached = new Set<string>(begin === undefined ? [] : [begin]);
@@ -66,28 +78,39 @@ export function visible(graph: readonly LineageNode[], root: string, collapsed: 
   };
 }
 
-/** The nodes whose name holds every word. */
+/** Find the nodes whose name has every word. */
 export function matching(nodes: readonly LineageNode[], text: string): ReadonlySet<string> {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return new Set();
-  return new Set(nodes.filter((node) => words.every((word) => `${node.data.namespace}/${node.data.name}`.toLowerCase().includes(word))).map((node) => node.id));
+  return new Set(
+    nodes
+      .filter((node) =>
+        words.every((word) =>
+          `${node.data.namespace}/${node.data.name}`.toLowerCase().includes(word),
+        ),
+      )
+      .map((node) => node.id),
+  );
 }
 
-/** What lies before and after a node: the way that data takes through it. */
-export function wayThrough(links: readonly Link[], id: string): ReadonlySet<string> {
-  const found = new Set([id]);
-  for (const [near, far] of [["from", "to"], ["to", "from"]] as const) {
-    const next = neighbours(links, near, far);
+/** Find the nodes upstream and downstream of a node. */
+export function pathThrough(links: readonly Link[], id: string): ReadonlySet<string> {
+  const path = new Set([id]);
+  for (const [near, far] of [
+    ["from", "to"],
+    ["to", "from"],
+  ] as const) {
+    const next = neighbors(links, near, far);
     const queue = [id];
-    const seen = new Set(queue);
+    const visited = new Set(queue);
     for (let at = queue.shift(); at !== undefined; at = queue.shift()) {
       for (const each of next.get(at) ?? []) {
-        if (seen.has(each)) continue;
-        seen.add(each);
-        found.add(each);
+        if (visited.has(each)) continue;
+        visited.add(each);
+        path.add(each);
         queue.push(each);
       }
     }
   }
-  return found;
+  return path;
 }

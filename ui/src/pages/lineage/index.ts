@@ -1,7 +1,7 @@
-import type { PageEntry } from "../../app/pages";
-import { firstReads } from "./asked";
+import type { Page } from "../../app/pages";
+import { firstReads } from "./graphQuery";
 
-export const pages: readonly PageEntry[] = [
+export const pages: readonly Page[] = [
   {
     path: "/lineage",
     title: "Lineage",

@@ -1,4 +1,4 @@
-/** Where nodes go: ELK in a worker, which is fetched when the first graph is drawn. */
+/** The layout of a graph by ELK, in a worker that loads with the first graph. */
 import ELK, { type ELK as Layouter, type ElkNode } from "elkjs/lib/elk-api";
 import workerUrl from "elkjs/lib/elk-worker.min.js?url";
 import type { Link } from "./graph";
@@ -11,7 +11,7 @@ export interface Sized {
 
 export type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
 
-/** From so many nodes on, ELK takes seconds and a browser cannot hold an element for each. */
+/** Above this number of nodes ELK takes seconds, and a browser cannot hold an element for each. */
 export const MANY = 400;
 let layouter: Layouter | null = null;
 
@@ -20,7 +20,7 @@ function theLayouter(): Layouter {
   return layouter;
 }
 
-/** Lays out a graph from left to right. */
+/** Lay out a graph from left to right. */
 export async function layOut(nodes: readonly Sized[], links: readonly Link[]): Promise<Places> {
   const options = {
     "elk.algorithm": "layered",
@@ -39,5 +39,7 @@ export async function layOut(nodes: readonly Sized[], links: readonly Link[]): P
     edges: links.map(({ from, to }, at) => ({ id: `e${at}`, sources: [from], targets: [to] })),
   };
   const done = await theLayouter().layout(graph);
-  return new Map((done.children ?? []).map((child) => [child.id, { x: child.x ?? 0, y: child.y ?? 0 }]));
+  return new Map(
+    (done.children ?? []).map((child) => [child.id, { x: child.x ?? 0, y: child.y ?? 0 }]),
+  );
 }

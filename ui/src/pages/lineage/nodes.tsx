@@ -1,8 +1,8 @@
-/** How a dataset and a job look in the graph. */
+/** The nodes of the graph: datasets and jobs. */
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { Icon } from "../../kit/Icon";
-import { lookOf } from "../../kit/status";
+import { lookOf } from "../../kit/states";
 import type { LineageNode } from "./graph";
 
 export interface Drawn extends Record<string, unknown> {
@@ -11,7 +11,7 @@ export interface Drawn extends Record<string, unknown> {
   readonly hidden: number;
   readonly isRoot: boolean;
   readonly isArc: boolean;
-  /** Whether edges are attached to it; in a large graph they are drawn beneath. */
+  /** Whether edges attach to it; the edges of a large graph are drawn beneath. */
   readonly isJoined: boolean;
   readonly mark: "found" | "way" | "dim" | "";
 }
@@ -30,9 +30,17 @@ export const GraphNode = memo(function GraphNode({ data, selected }: NodeProps<D
   const state = node.type === "JOB" ? node.data.latestRun?.state : undefined;
   const look = lookOf(state);
   const name = node.type === "JOB" ? node.data.simpleName : node.data.name;
-  const under = node.type === "JOB" ? (state ? look.word : "no run yet") : `${node.data.currentVersionNumber ? `V${node.data.currentVersionNumber}` : "no version"}${node.data.deleted ? ", hidden" : ""}`;
+  const under =
+    node.type === "JOB"
+      ? state
+        ? look.word
+        : "no run yet"
+      : `${node.data.currentVersionNumber ? `V${node.data.currentVersionNumber}` : "no version"}${node.data.deleted ? ", hidden" : ""}`;
   return (
-    <div className={`graph-node ${isJob ? "job" : "dataset"} tone-${isJob ? look.tone : "none"} ${mark} ${selected ? "chosen" : ""} ${isRoot ? "root" : ""}`} title={`${node.data.namespace} / ${node.data.name}`}>
+    <div
+      className={`graph-node ${isJob ? "job" : "dataset"} tone-${isJob ? look.tone : "none"} ${mark} ${selected ? "chosen" : ""} ${isRoot ? "root" : ""}`}
+      title={`${node.data.namespace} / ${node.data.name}`}
+    >
       {isJoined && <Handle type="target" position={Position.Left} isConnectable={false} />}
       <div className="graph-node-head">
         <Icon name={isJob ? "gear" : "table"} size={15} />
@@ -47,9 +55,21 @@ export const GraphNode = memo(function GraphNode({ data, selected }: NodeProps<D
       </div>
       {fields.map((field, at) => (
         <div key={field} className="graph-field" style={{ height: FIELD }}>
-          <Handle type="target" id={`in ${field}`} position={Position.Left} isConnectable={false} style={{ top: HEAD + at * FIELD + FIELD / 2 }} />
+          <Handle
+            type="target"
+            id={`in ${field}`}
+            position={Position.Left}
+            isConnectable={false}
+            style={{ top: HEAD + at * FIELD + FIELD / 2 }}
+          />
           {field}
-          <Handle type="source" id={`out ${field}`} position={Position.Right} isConnectable={false} style={{ top: HEAD + at * FIELD + FIELD / 2 }} />
+          <Handle
+            type="source"
+            id={`out ${field}`}
+            position={Position.Right}
+            isConnectable={false}
+            style={{ top: HEAD + at * FIELD + FIELD / 2 }}
+          />
         </div>
       ))}
       {isJoined && <Handle type="source" position={Position.Right} isConnectable={false} />}

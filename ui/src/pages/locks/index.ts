@@ -1,5 +1,10 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
-  { path: "/locks", title: "Locks", load: () => import("./Locks"), nav: { label: "Locks", icon: "lock", order: 60 } },
+export const pages: readonly Page[] = [
+  {
+    path: "/locks",
+    title: "Locks",
+    load: () => import("./Locks"),
+    nav: { label: "Locks", icon: "lock", order: 60 },
+  },
 ];

@@ -1,9 +1,9 @@
-/** What is running, waiting, late, failed and held now; the newest problems, each with what solves it. */
+/** The overview: the numbers of each state, and the newest problems with their remedies. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { Bars } from "../../kit/Bars";
 import { PageHead, Panel } from "../../kit/Panel";
-import { Shown } from "../../kit/Shown";
+import { Async } from "../../kit/Async";
 import "./overview.css";
 import { Problems } from "./Problems";
 import { Queues } from "./Queues";
@@ -15,14 +15,12 @@ export default function Overview() {
   return (
     <>
       <PageHead title="Overview" />
-      <Shown of={standing}>
-        {(now) => <Standing now={now} />}
-      </Shown>
+      <Async of={standing}>{(now) => <OverviewPanels now={now} />}</Async>
     </>
   );
 }
 
-function Standing({ now }: { now: Schemas["StandingNow"] }) {
+function OverviewPanels({ now }: { now: Schemas["StandingNow"] }) {
   const sources = useSources(now);
   return (
     <div className="stack">
@@ -31,12 +29,21 @@ function Standing({ now }: { now: Schemas["StandingNow"] }) {
         <Problems now={now} sources={sources} />
         <div className="stack">
           <Queues now={now} queue={sources.queue} />
-          <Panel title="Lots published, by the hour" aside={`${now.hours.reduce((sum, hour) => sum + (hour.counts["published"] ?? 0), 0).toLocaleString("en")} in 24 hours`}>
+          <Panel
+            title="Lots published per hour"
+            aside={`${now.hours.reduce((sum, hour) => sum + (hour.counts["published"] ?? 0), 0).toLocaleString("en")} in 24 hours`}
+          >
             <Bars
               label="lots published in each of the last 24 hours"
               bars={now.hours.map((hour) => ({
                 label: `${hour.start.slice(11, 16)} UTC`,
-                parts: [{ tone: "good" as const, word: "published", value: hour.counts["published"] ?? 0 }],
+                parts: [
+                  {
+                    tone: "good" as const,
+                    word: "published",
+                    value: hour.counts["published"] ?? 0,
+                  },
+                ],
               }))}
             />
           </Panel>
@@ -47,13 +54,16 @@ function Standing({ now }: { now: Schemas["StandingNow"] }) {
   );
 }
 
-/** What was told about runs, by the hour. */
+/** The run events per hour. */
 function Events() {
   const stats = useGet("/api/v1/stats/lineage-events", { query: { period: "DAY" } });
-  const hours = stats.value;
+  const hours = stats.data;
   if (!hours) return null;
   return (
-    <Panel title="Run events received, by the hour" aside={`${hours.reduce((sum, hour) => sum + hour.count, 0).toLocaleString("en")} in 24 hours`}>
+    <Panel
+      title="Run events received per hour"
+      aside={`${hours.reduce((sum, hour) => sum + hour.count, 0).toLocaleString("en")} in 24 hours`}
+    >
       <Bars
         label="run events received in each of the last 24 hours"
         bars={hours.map((hour) => ({

@@ -1,12 +1,25 @@
-/** The newest problems of every kind in one list: what, why, since when, and the way out. */
+/** The newest problems of every kind in one list, each with its cause and its remedy. */
 import type { Schemas } from "../../api/client";
 import { Icon } from "../../kit/Icon";
 import { Panel } from "../../kit/Panel";
-import { Empty, Waiting } from "../../kit/Shown";
+import { EmptyState, Loading } from "../../kit/Async";
 import { StatusIcon } from "../../kit/Status";
 import { Time } from "../../kit/Time";
-import { First } from "./First";
-import { ofBatch, ofCollection, ofFailedIngest, ofHeldIngest, ofHeldLot, ofHold, ofJob, ofLate, ofLot, ofQueue, ofStale, type Problem } from "./kinds";
+import { GettingStarted } from "./GettingStarted";
+import {
+  batchProblem,
+  collectionProblem,
+  failedIngestProblem,
+  heldIngestProblems,
+  heldLotProblem,
+  holdProblem,
+  failedJobProblem,
+  lateProblem,
+  stuckLotProblem,
+  queueProblem,
+  staleProblems,
+  type Problem,
+} from "./problemKinds";
 import { SHOWN, type Sources } from "./sources";
 
 type Now = Schemas["StandingNow"];
@@ -16,64 +29,92 @@ export function Problems({ now, sources }: { now: Now; sources: Sources }) {
   const { awaited, unread, isWhole } = sources;
   const isAll = isWhole && problems.length <= SHOWN && awaited.length + unread.length === 0;
   return (
-    <Panel title="Problems" aside={problems.length > 0 && (isAll ? `${problems.length}, newest first` : `the newest ${Math.min(SHOWN, problems.length)} of more`)} className="problems">
-      {unread.length > 0 && <Unread of={unread} />}
+    <Panel
+      title="Problems"
+      aside={
+        problems.length > 0 &&
+        (isAll
+          ? `${problems.length}, newest first`
+          : `the newest ${Math.min(SHOWN, problems.length)} of more`)
+      }
+      className="problems"
+    >
+      {unread.length > 0 && <UnreadNote of={unread} />}
       {problems.length > 0 ? (
         <ul>
           {problems.slice(0, SHOWN).map((problem) => (
-            <Row key={problem.id} of={problem} />
+            <ProblemRow key={problem.id} of={problem} />
           ))}
         </ul>
       ) : awaited.length > 0 ? (
         <div className="body">
           <p className="muted">Reading {awaited.join(", ")}…</p>
-          <Waiting />
+          <Loading />
         </div>
       ) : unread.length > 0 ? (
-        <Empty icon="alert" title="Nothing is wrong in what could be read" />
+        <EmptyState icon="alert" title="No problem in the parts that could be read" />
       ) : isUntouched(now, sources) ? (
-        <First />
+        <GettingStarted />
       ) : (
-        <Empty icon="check" title="Nothing is wrong">
-          No job failed with its latest run, no lot is stuck, late or stale, nothing is held, no deposit failed.
-        </Empty>
+        <EmptyState icon="check" title="No problem">
+          No latest run failed, no lot is stuck, late or stale, nothing is on hold, and no ingest
+          job failed.
+        </EmptyState>
       )}
-      {problems.length > 0 && awaited.length > 0 && <p className="body muted">Still reading {awaited.join(", ")}…</p>}
+      {problems.length > 0 && awaited.length > 0 && (
+        <p className="body muted">Still reading {awaited.join(", ")}…</p>
+      )}
     </Panel>
   );
 }
 
 function problemsOf(now: Now, sources: Sources): readonly Problem[] {
-  const told = new Set(now.stuck.map((each) => `${each.namespace}/${each.job}`));
+  const withStuckLot = new Set(now.stuck.map((each) => `${each.namespace}/${each.job}`));
   return [
-    ...now.stuck.map(ofLot),
-    ...now.holds.filter((hold) => !isFollowed(hold, now.holds)).map(ofHold),
-    ...now.late.map(ofLate),
-    // What is held for what it was made from goes on with that.
-    ...(sources.heldLots?.lots ?? []).filter((lot) => lot.byHand || lot.forChecks).map(ofHeldLot),
-    ...ofStale(sources.stale),
-    ...sources.failedJobs.filter((job) => !told.has(`${job.namespace}/${job.name}`)).map(ofJob),
-    ...sources.failedIngest.map(ofFailedIngest),
-    ...ofHeldIngest(sources.heldIngest),
-    // A batch with failed jobs is told by them.
-    ...[...sources.heldBatches, ...sources.failedBatches.filter((batch) => !batch.tally?.["failed"]?.jobs)].map(ofBatch),
-    ...(sources.queue?.held ? [ofQueue(sources.queue.held)] : []),
-    ...(sources.queue?.collectionsHeld ?? []).map(ofCollection),
+    ...now.stuck.map(stuckLotProblem),
+    ...now.holds.filter((hold) => !isFollowed(hold, now.holds)).map(holdProblem),
+    ...now.late.map(lateProblem),
+    // A lot that is held with its inputs is released with them.
+    ...(sources.heldLots?.lots ?? [])
+      .filter((lot) => lot.byHand || lot.forChecks)
+      .map(heldLotProblem),
+    ...staleProblems(sources.stale),
+    ...sources.failedJobs
+      .filter((job) => !withStuckLot.has(`${job.namespace}/${job.name}`))
+      .map(failedJobProblem),
+    ...sources.failedIngest.map(failedIngestProblem),
+    ...heldIngestProblems(sources.heldIngest),
+    // The failed jobs of a batch are problems of their own.
+    ...[
+      ...sources.heldBatches,
+      ...sources.failedBatches.filter((batch) => !batch.tally?.["failed"]?.jobs),
+    ].map(batchProblem),
+    ...(sources.queue?.held ? [queueProblem(sources.queue.held)] : []),
+    ...(sources.queue?.collectionsHeld ?? []).map(collectionProblem),
   ].sort((a, b) => b.at.localeCompare(a.at));
 }
 
-/** Whether a hold ends with that of a dataset that is shown too. */
+/** Whether a hold ends with that of a dataset in the same list. */
 function isFollowed({ source }: Schemas["HeldWhole"], holds: Now["holds"]): boolean {
-  return source !== null && holds.some((hold) => hold.kind === "DATASET" && hold.namespace === source.namespace && hold.name === source.name);
+  return (
+    source !== null &&
+    holds.some(
+      (hold) =>
+        hold.kind === "DATASET" && hold.namespace === source.namespace && hold.name === source.name,
+    )
+  );
 }
 
-/** Whether nothing has ever come: no job, no lot, no deposit. */
+/** Whether the server has no job, no lot and no batch. */
 function isUntouched(now: Now, { queue }: Sources): boolean {
   const jobs = Object.values(now.jobs).reduce((sum, each) => sum + (each ?? 0), 0);
-  return jobs + now.work.length + Object.keys(queue?.tally ?? {}).length === 0 && now.hours.every((hour) => Object.keys(hour.counts).length === 0);
+  return (
+    jobs + now.work.length + Object.keys(queue?.tally ?? {}).length === 0 &&
+    now.hours.every((hour) => Object.keys(hour.counts).length === 0)
+  );
 }
 
-function Row({ of: problem }: { of: Problem }) {
+function ProblemRow({ of: problem }: { of: Problem }) {
   return (
     <li>
       <StatusIcon of={problem.state} />
@@ -86,17 +127,17 @@ function Row({ of: problem }: { of: Problem }) {
         </div>
         <p className="muted">{problem.why}</p>
       </div>
-      <div className="way">{problem.way}</div>
+      <div className="way">{problem.remedy}</div>
     </li>
   );
 }
 
-function Unread({ of: unread }: { of: Sources["unread"] }) {
+function UnreadNote({ of: unread }: { of: Sources["unread"] }) {
   return (
     <div className="trouble tone-warn" role="note">
       <Icon name="alert" />
       <div>
-        <strong>Not everything is shown</strong>
+        <strong>Some problems may be missing</strong>
         {unread.map(({ what, why }) => (
           <p key={what}>
             {what}: {why}

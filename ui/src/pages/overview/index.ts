@@ -1,6 +1,6 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
+export const pages: readonly Page[] = [
   {
     path: "/",
     title: "Overview",

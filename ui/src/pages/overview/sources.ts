@@ -1,15 +1,14 @@
-/** Everything that the overview reads, and how much of it is known. */
+/** The queries of the overview, and how complete their data is. */
 import type { Problem as Refused, Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
-import type { Loaded } from "../../api/store";
-import { isCounted } from "./counted";
+import { type Query, useGet } from "../../api/queries";
+import { isComplete } from "./completeness";
 
-/** How many problems are shown. */
+/** The number of problems that are shown. */
 export const SHOWN = 30;
-/** How many of a kind `standing` tells at most. */
-const TOLD = 50;
-/** A job with a stuck lot is told with that lot alone, so more jobs are asked for than are shown. */
-const JOBS = SHOWN + TOLD;
+/** The cap on each list of the overview data. */
+const LISTED_MAX = 50;
+/** A job with a stuck lot is shown by that lot alone, so read more jobs than are shown. */
+const JOBS = SHOWN + LISTED_MAX;
 const LOTS = 200;
 
 type Now = Schemas["StandingNow"];
@@ -23,16 +22,17 @@ export interface Sources {
   readonly heldIngest: readonly Schemas["ShownIngestJob"][];
   readonly heldBatches: readonly Schemas["ShownBatch"][];
   readonly failedBatches: readonly Schemas["ShownBatch"][];
-  /** What is still being read. */
+  /** The parts that are still being read. */
   readonly awaited: readonly string[];
-  /** What could not be read, and why. */
+  /** The parts that could not be read, and why. */
   readonly unread: readonly { readonly what: string; readonly why: string }[];
-  /** Whether all there is was given: otherwise nobody knows how much there is. */
+  /** Whether the lists have every problem. */
   readonly isWhole: boolean;
 }
 
-/** Whether something is not shown for it: what was read stays, and a namespace that nobody told of has nothing. */
-const isLack = ({ status }: Refused, value: unknown): boolean => status !== 404 && (status !== 0 || value === undefined);
+/** Whether data is missing: data stays without an answer, and an unknown namespace has none. */
+const isMissing = ({ status }: Refused, value: unknown): boolean =>
+  status !== 404 && (status !== 0 || value === undefined);
 
 export function useSources(now: Now): Sources {
   const queue = useGet("/api/v1/ingest/queue", {});
@@ -42,8 +42,10 @@ export function useSources(now: Now): Sources {
   const failedIngest = useGet("/api/v1/ingest/failed-jobs", { query: { limit: SHOWN } });
   const heldIngest = useGet("/api/v1/ingest/jobs", { query: { status: "held", limit: LOTS } });
   const heldBatches = useGet("/api/v1/ingest/batches", { query: { status: "held", limit: SHOWN } });
-  const failedBatches = useGet("/api/v1/ingest/batches", { query: { status: "failed", limit: SHOWN } });
-  const parts: readonly (readonly [string, Loaded<unknown>])[] = [
+  const failedBatches = useGet("/api/v1/ingest/batches", {
+    query: { status: "failed", limit: SHOWN },
+  });
+  const parts: readonly (readonly [string, Query<unknown>])[] = [
     ["the ingest queue", queue],
     ["held lots", heldLots],
     ["stale lots", stale],
@@ -55,24 +57,32 @@ export function useSources(now: Now): Sources {
   ];
   const stuck = now.work.reduce((sum, job) => sum + job.later + job.held, 0);
   return {
-    queue: queue.value,
-    heldLots: heldLots.value,
-    stale: stale.value?.lots ?? [],
-    failedJobs: failedJobs.value?.jobs ?? [],
-    failedIngest: failedIngest.value?.jobs ?? [],
-    heldIngest: heldIngest.value?.jobs ?? [],
-    heldBatches: heldBatches.value?.batches ?? [],
-    failedBatches: failedBatches.value?.batches ?? [],
-    awaited: parts.filter(([, of]) => of.value === undefined && !of.problem).map(([what]) => what),
-    unread: parts.flatMap(([what, { problem, value }]) => (problem && isLack(problem, value) ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
+    queue: queue.data,
+    heldLots: heldLots.data,
+    stale: stale.data?.lots ?? [],
+    failedJobs: failedJobs.data?.jobs ?? [],
+    failedIngest: failedIngest.data?.jobs ?? [],
+    heldIngest: heldIngest.data?.jobs ?? [],
+    heldBatches: heldBatches.data?.batches ?? [],
+    failedBatches: failedBatches.data?.batches ?? [],
+    awaited: parts.filter(([, of]) => of.data === undefined && !of.error).map(([what]) => what),
+    unread: parts.flatMap(([what, { error, data }]) =>
+      error && isMissing(error, data)
+        ? [{ what, why: error.status === 403 ? "your key may not read it" : error.message }]
+        : [],
+    ),
     isWhole:
-      isCounted(now) &&
+      isComplete(now) &&
       stuck <= now.stuck.length &&
-      Math.max(now.holds.length, now.late.length) < TOLD &&
-      (heldLots.value?.totalCount ?? 0) <= LOTS &&
-      (stale.value?.lots.length ?? 0) < LOTS &&
-      (failedJobs.value?.totalCount ?? 0) <= JOBS &&
-      !heldIngest.value?.next &&
-      Math.max(failedIngest.value?.jobs.length ?? 0, heldBatches.value?.batches.length ?? 0, failedBatches.value?.batches.length ?? 0) < SHOWN,
+      Math.max(now.holds.length, now.late.length) < LISTED_MAX &&
+      (heldLots.data?.totalCount ?? 0) <= LOTS &&
+      (stale.data?.lots.length ?? 0) < LOTS &&
+      (failedJobs.data?.totalCount ?? 0) <= JOBS &&
+      !heldIngest.data?.next &&
+      Math.max(
+        failedIngest.data?.jobs.length ?? 0,
+        heldBatches.data?.batches.length ?? 0,
+        failedBatches.data?.batches.length ?? 0,
+      ) < SHOWN,
   };
 }

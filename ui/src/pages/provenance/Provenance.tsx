@@ -1,27 +1,31 @@
-/** What a lot was made from, down to deposits, files and digests. */
+/** The provenance of a lot, down to deposits, files and digests. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { ButtonLink } from "../../kit/Button";
-import { DatasetName, JobName, LotName } from "../../kit/Names";
-import { Pick } from "../../kit/Pick";
+import { DatasetLink, JobLink, LotLink } from "../../kit/links";
+import { TargetPicker } from "../../kit/TargetPicker";
 import { PageHead, Panel } from "../../kit/Panel";
-import { Empty, Shown } from "../../kit/Shown";
+import { EmptyState, Async } from "../../kit/Async";
 import { Status, Tag } from "../../kit/Status";
 import { Tree } from "../../kit/Tree";
-import { plural } from "../../kit/words";
+import { plural } from "../../kit/format";
 import { Link } from "../../router/Link";
-import { address, usePlace, useQuery, withQuery } from "../../router/router";
-import { lotPlace } from "../../router/places";
+import { address, useLocation, useSearchParams, withQuery } from "../../router/router";
+import { lotAddress } from "../../router/addresses";
 import { wholeTime } from "../replay/targets";
-import { type Ancestry, ancestryOf } from "./history";
+import { type Ancestry, ancestryOf } from "./ancestry";
 import "./provenance.css";
-import { Version } from "./Version";
+import { VersionDetails } from "./Version";
 
 const FILES = 50;
 
 export default function Provenance() {
-  const [query] = useQuery();
-  const [namespace, dataset, lot] = [query.get("namespace"), query.get("dataset"), query.get("lot")];
+  const [query] = useSearchParams();
+  const [namespace, dataset, lot] = [
+    query.get("namespace"),
+    query.get("dataset"),
+    query.get("lot"),
+  ];
   const isNamed = namespace && dataset && lot;
   return (
     <>
@@ -30,10 +34,13 @@ export default function Provenance() {
         actions={
           isNamed && (
             <>
-              <ButtonLink to={lotPlace({ namespace, name: dataset }, lot)} icon="file">
-                The lot
+              <ButtonLink to={lotAddress({ namespace, name: dataset }, lot)} icon="file">
+                Open lot
               </ButtonLink>
-              <ButtonLink to={address(["replay", "new"], { namespace, dataset, lot })} icon="replay">
+              <ButtonLink
+                to={address(["replay", "new"], { namespace, dataset, lot })}
+                icon="replay"
+              >
                 Replay
               </ButtonLink>
             </>
@@ -42,11 +49,12 @@ export default function Provenance() {
       >
         {isNamed && (
           <span>
-            of <LotName dataset={{ namespace, name: dataset }} lot={lot} /> of <DatasetName of={{ namespace, name: dataset }} whole />
+            of <LotLink dataset={{ namespace, name: dataset }} lot={lot} /> of{" "}
+            <DatasetLink of={{ namespace, name: dataset }} whole />
           </span>
         )}
       </PageHead>
-      <Pick
+      <TargetPicker
         kind="dataset"
         fields={[
           { name: "lot", label: "Lot", hint: "20261115PT1H09", needed: true },
@@ -55,65 +63,100 @@ export default function Provenance() {
         verb="Show"
       />
       {isNamed ? (
-        <Found path={{ namespace, dataset, lot }} asOf={wholeTime(query.get("asOf"))} />
+        <LotProvenance path={{ namespace, dataset, lot }} asOf={wholeTime(query.get("asOf"))} />
       ) : (
-        <Empty icon="file" title="Choose a lot">
-          What it was made from is shown as a tree: which runs of which jobs read what, down to the deposits and files that came from outside.
-        </Empty>
+        <EmptyState icon="file" title="Choose a lot">
+          The tree shows the inputs of the lot and the runs that read them, down to the deposits and
+          files from outside.
+        </EmptyState>
       )}
     </>
   );
 }
 
-function Found({ path, asOf }: { path: { namespace: string; dataset: string; lot: string }; asOf: string | null }) {
-  const [query] = useQuery();
-  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/provenance", { path, query: { files: FILES, ...(asOf ? { asOf } : {}) } });
+function LotProvenance({
+  path,
+  asOf,
+}: {
+  path: { namespace: string; dataset: string; lot: string };
+  asOf: string | null;
+}) {
+  const [query] = useSearchParams();
+  const result = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/provenance", {
+    path,
+    query: { files: FILES, ...(asOf ? { asOf } : {}) },
+  });
   return (
-    <Shown of={found}>
+    <Async of={result}>
       {(value) => {
         const tree = ancestryOf(value.versions);
         const chosen = tree.version(query.get("version") ?? "") ?? value.versions[0];
         return (
           <div className="provenance-halves">
-            <Panel title="Made from" aside={`${plural(value.versions.length, "version")}${value.isCurrent ? "" : ", not the current one"}${value.isWhole ? "" : "; more is behind than can be shown at once"}`}>
-              <Tree label="what it was made from" roots={[tree.root]} below={tree.below} line={(key) => <Line tree={tree} id={key} chosen={chosen?.id} />} />
+            <Panel
+              title="Made from"
+              aside={`${plural(value.versions.length, "version")}${value.isCurrent ? "" : ", not the current one"}${value.isWhole ? "" : "; the tree is truncated"}`}
+            >
+              <Tree
+                label="provenance of the lot"
+                roots={[tree.root]}
+                below={tree.below}
+                line={(key) => <VersionLine tree={tree} id={key} chosen={chosen?.id} />}
+              />
             </Panel>
-            {chosen && <Version key={chosen.id} of={chosen} />}
+            {chosen && <VersionDetails key={chosen.id} of={chosen} />}
           </div>
         );
       }}
-    </Shown>
+    </Async>
   );
 }
 
-function Line({ tree, id, chosen }: { tree: Ancestry; id: string; chosen: string | undefined }) {
-  const { query, path } = usePlace();
+function VersionLine({
+  tree,
+  id,
+  chosen,
+}: {
+  tree: Ancestry;
+  id: string;
+  chosen: string | undefined;
+}) {
+  const { query, path } = useLocation();
   const version = tree.version(id);
   if (!version) return null;
   return (
     <>
-      <Link className="name" to={path + withQuery(query, { version: version.id })} aria-current={version.id === chosen ? "true" : undefined}>
+      <Link
+        className="name"
+        to={path + withQuery(query, { version: version.id })}
+        aria-current={version.id === chosen ? "true" : undefined}
+      >
         {version.dataset}
         {version.lot && <span className="mono"> {version.lot}</span>}
       </Link>
       <span className="faint">V{version.number}</span>
       {version.contents && <Status of={version.contents.state} />}
-      {tree.isAgain(id) ? <span className="faint">told above</span> : <From version={version} />}
-      {version.isCut && <Tag>deeper than was asked</Tag>}
+      {tree.isAgain(id) ? (
+        <span className="faint">see above</span>
+      ) : (
+        <VersionOrigin version={version} />
+      )}
+      {version.isCut && <Tag>truncated</Tag>}
     </>
   );
 }
 
-function From({ version }: { version: Schemas["LotVersion"] }) {
+function VersionOrigin({ version }: { version: Schemas["LotVersion"] }) {
   if (version.run) {
     return (
       <span className="faint">
-        by <JobName of={version.run.job} />
+        by <JobLink of={version.run.job} />
       </span>
     );
   }
   const deposit = version.deposits[0];
-  if (deposit) return <span className="faint">deposited by {deposit.depositor ?? "somebody"}</span>;
-  if (version.outside?.arrivedCount) return <span className="faint">arrived by itself</span>;
-  return <span className="faint">registered by {version.outside?.registeredBy ?? "somebody"}</span>;
+  if (deposit) return <span className="faint">deposited by {deposit.depositor ?? "unknown"}</span>;
+  if (version.outside?.arrivedCount)
+    return <span className="faint">arrived in a watched location</span>;
+  return <span className="faint">registered by {version.outside?.registeredBy ?? "unknown"}</span>;
 }

@@ -1,5 +1,11 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
-  { path: "/provenance", title: "Provenance", needs: "everywhere", load: () => import("./Provenance"), nav: { label: "Provenance", icon: "file", order: 35 } },
+export const pages: readonly Page[] = [
+  {
+    path: "/provenance",
+    title: "Provenance",
+    needs: "everywhere",
+    load: () => import("./Provenance"),
+    nav: { label: "Provenance", icon: "file", order: 35 },
+  },
 ];

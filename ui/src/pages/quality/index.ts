@@ -1,5 +1,10 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [
-  { path: "/quality", title: "Checks and stale lots", load: () => import("./Quality"), nav: { label: "Quality", icon: "shield", order: 65 } },
+export const pages: readonly Page[] = [
+  {
+    path: "/quality",
+    title: "Checks and stale lots",
+    load: () => import("./Quality"),
+    nav: { label: "Quality", icon: "shield", order: 65 },
+  },
 ];

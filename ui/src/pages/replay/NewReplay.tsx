@@ -1,43 +1,60 @@
-/** Says what was bad, shows what would be made again, and begins it. */
+/** The form for a new replay: the bad data, a preview of the plan, and the start. */
 import { call, type Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { Button } from "../../kit/Button";
 import { confirm } from "../../kit/Confirm";
-import { JobName, RunName, WorkName } from "../../kit/Names";
-import { Offered } from "../../kit/Offered";
-import { Pick } from "../../kit/Pick";
+import { JobLink, RunLink, WorkLink } from "../../kit/links";
+import { IfAllowed } from "../../kit/IfAllowed";
+import { TargetPicker } from "../../kit/TargetPicker";
 import { Facts, PageHead, Panel } from "../../kit/Panel";
 import { SearchField } from "../../kit/SearchField";
-import { Empty, Shown, Waiting } from "../../kit/Shown";
+import { EmptyState, Async, Loading } from "../../kit/Async";
 import { Status } from "../../kit/Status";
 import { Rows } from "../../kit/Table";
 import { Tree } from "../../kit/Tree";
-import { count, plural, span } from "../../kit/words";
-import { navigate, useQuery } from "../../router/router";
-import { replayPlace } from "./progress";
+import { count, plural, span } from "../../kit/format";
+import { navigate, useSearchParams } from "../../router/router";
+import { replayAddress } from "./progress";
 import { type Kind, kindOf, type Target, targetOf } from "./targets";
 import { newId, treeOf } from "./steps";
 
 type Plan = Schemas["penstock.replay.plan.Plan"];
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["lot", "A lot of a dataset"],
-  ["job", "What a job made"],
+  ["job", "The outputs of a job"],
   ["batch", "A batch"],
 ];
 
 export default function NewReplay() {
-  const [query, setQuery] = useQuery();
+  const [query, setQuery] = useSearchParams();
   const kind = kindOf(query);
   const target = targetOf(query);
   return (
     <>
-      <PageHead title="A new replay">
-        <span>All that was made from what is bad is made again, in order. Nothing is done before you have seen what would be.</span>
+      <PageHead title="New replay">
+        <span>
+          A replay makes everything that was made from bad data again, in order. The preview changes
+          nothing.
+        </span>
       </PageHead>
       <div className="filters">
         <label className="row">
-          What is bad
-          <select className="field" value={kind} onChange={(event) => setQuery({ of: event.target.value, dataset: null, job: null, batch: null, lot: null, from: null, to: null })}>
+          Bad data
+          <select
+            className="field"
+            value={kind}
+            onChange={(event) =>
+              setQuery({
+                of: event.target.value,
+                dataset: null,
+                job: null,
+                batch: null,
+                lot: null,
+                from: null,
+                to: null,
+              })
+            }
+          >
             {KINDS.map(([id, label]) => (
               <option key={id} value={id}>
                 {label}
@@ -46,12 +63,17 @@ export default function NewReplay() {
           </select>
         </label>
         <label className="check">
-          <input type="checkbox" checked={query.get("only") !== null} onChange={(event) => setQuery({ only: event.target.checked })} /> leave what is bad itself, only what follows
+          <input
+            type="checkbox"
+            checked={query.get("only") !== null}
+            onChange={(event) => setQuery({ only: event.target.checked })}
+          />{" "}
+          only what was made from it
         </label>
         {kind === "batch" && <SearchField label="Batch, such as bid0000000001" name="batch" />}
       </div>
       {kind !== "batch" && (
-        <Pick
+        <TargetPicker
           key={kind}
           kind={kind === "job" ? "job" : "dataset"}
           fields={[
@@ -62,38 +84,46 @@ export default function NewReplay() {
           verb="Preview"
         />
       )}
-      {target ? <Preview target={target} /> : <Empty icon="replay" title="Say what was bad">A lot of a dataset, what a job made in some time, or a batch. The preview follows.</Empty>}
+      {target ? (
+        <Preview target={target} />
+      ) : (
+        <EmptyState icon="replay" title="Choose the bad data">
+          Choose a lot of a dataset, the outputs of a job in a time range, or a batch. The preview
+          follows.
+        </EmptyState>
+      )}
     </>
   );
 }
 
 function Preview({ target }: { target: Target }) {
   const plan = useGet("/api/v1/replays/plan", { query: target });
-  if (plan.isReading && !plan.value) return <Waiting />;
-  return <Shown of={plan}>{(value) => <Planned plan={value} target={target} />}</Shown>;
+  if (plan.isFetching && !plan.data) return <Loading />;
+  return <Async of={plan}>{(value) => <ReplayPlan plan={value} target={target} />}</Async>;
 }
 
-function Planned({ plan, target }: { plan: Plan; target: Target }) {
+function ReplayPlan({ plan, target }: { plan: Plan; target: Target }) {
   const { totals } = plan;
   const acting = (totals.actions["rerun"] ?? 0) + (totals.actions["follow"] ?? 0);
-  async function begin(): Promise<void> {
-    // It has its id before: said twice, it is begun once.
+  async function start(): Promise<void> {
+    // The page chooses the id, so a repeated request starts one replay.
     const id = newId();
-    const begun = await confirm({
+    const started = await confirm({
       title: `Replay ${plan.target}?`,
-      says: `${plural(acting, "step")} of ${plural(totals.jobs.length, "job")} are done again, ${totals.atOnce} at a time, each when those before it are done. It takes about ${span(totals.wallSeconds)}, by past runs. What was published stays readable until its new version replaces it.`,
-      verb: "Begin the replay",
-      reason: "needed",
-      run: (why) => call("put", "/api/v1/replays/{replay}", { path: { replay: id }, body: { ...target, why } }),
-      done: "The replay has begun.",
+      description: `${plural(acting, "step")} of ${plural(totals.jobs.length, "job")} run again, ${totals.atOnce} at a time, each after its inputs. Past runs suggest about ${span(totals.wallSeconds)}. Published versions stay readable until new ones replace them.`,
+      verb: "Start replay",
+
+      send: (why) =>
+        call("put", "/api/v1/replays/{replay}", { path: { replay: id }, body: { ...target, why } }),
+      done: "The replay has started.",
     });
-    if (begun) navigate(replayPlace(begun.id));
+    if (started) navigate(replayAddress(started.id));
   }
   if (plan.steps.length === 0) {
     return (
-      <Empty icon="check" title="Nothing was made from that">
-        No lot of a job stands on {plan.target}, so there is nothing to make again.
-      </Empty>
+      <EmptyState icon="check" title="Nothing to replay">
+        No lot was made from {plan.target}.
+      </EmptyState>
     );
   }
   const tree = treeOf(plan.steps);
@@ -102,35 +132,52 @@ function Planned({ plan, target }: { plan: Plan; target: Target }) {
       <Panel
         title={`Replay of ${plan.target}`}
         aside={
-          <Offered says>
-            <Button kind="primary" icon="replay" disabled={acting === 0} onClick={() => void begin()}>
-              Begin this replay
+          <IfAllowed hasNote>
+            <Button
+              kind="primary"
+              icon="replay"
+              disabled={acting === 0}
+              onClick={() => void start()}
+            >
+              Start replay
             </Button>
-          </Offered>
+          </IfAllowed>
         }
       >
         <div className="body">
           <Facts
             of={[
               ["Steps", count(totals.steps)],
-              ...Object.entries(totals.actions).map(([action, number]) => [SAID[action] ?? action, count(number)] as const),
-              ["Work, by past runs", span(totals.costSeconds)],
-              ["The longest way", span(totals.criticalPathSeconds)],
+              ...Object.entries(totals.actions).map(
+                ([action, number]) => [ACTION_LABELS[action] ?? action, count(number)] as const,
+              ),
+              ["Work, from past runs", span(totals.costSeconds)],
+              ["Critical path", span(totals.criticalPathSeconds)],
               [`With ${totals.atOnce} at a time`, `about ${span(totals.wallSeconds)}`],
             ]}
           />
         </div>
       </Panel>
-      <Panel title="What would be made again" aside="each step below the last that it waits for">
-        <Tree label="steps of the replay" roots={tree.roots} below={tree.below} open={plan.steps.length > 300 ? 1 : 8} line={(key) => <StepLine step={plan.steps[Number(key) - 1]} />} />
+      <Panel title="Steps" aside="each step is below the last one that it waits for">
+        <Tree
+          label="steps of the replay"
+          roots={tree.roots}
+          below={tree.below}
+          open={plan.steps.length > 300 ? 1 : 8}
+          line={(key) => <StepLine step={plan.steps[Number(key) - 1]} />}
+        />
       </Panel>
-      <Panel title="By job" aside={plural(totals.jobs.length, "job")}>
+      <Panel title="Jobs" aside={plural(totals.jobs.length, "job")}>
         <Rows
           of={totals.jobs}
           label="jobs of the replay"
           rows={10}
           columns={[
-            { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} whole />, width: "minmax(9rem, 2fr)" },
+            {
+              title: "job",
+              cell: (each) => <JobLink of={{ namespace: each.namespace, name: each.job }} whole />,
+              width: "minmax(9rem, 2fr)",
+            },
             { title: "steps", cell: (each) => count(each.steps), width: "80px", end: true },
             { title: "took", cell: (each) => span(each.seconds), width: "110px", end: true },
           ]}
@@ -140,7 +187,12 @@ function Planned({ plan, target }: { plan: Plan; target: Target }) {
   );
 }
 
-const SAID: Readonly<Record<string, string>> = { rerun: "Done again", follow: "Done anyway", leave: "Left, for they are held", blocked: "Left, for what is before them" };
+const ACTION_LABELS: Readonly<Record<string, string>> = {
+  rerun: "To run again",
+  follow: "Run anyway",
+  leave: "Skipped: on hold",
+  blocked: "Skipped: inputs on hold",
+};
 
 function StepLine({ step }: { step: Plan["steps"][number] | undefined }) {
   if (!step) return null;
@@ -148,13 +200,13 @@ function StepLine({ step }: { step: Plan["steps"][number] | undefined }) {
   return (
     <>
       <Status of={step.action} />
-      <JobName of={job} />
+      <JobLink of={job} />
       <span className="faint">on</span>
-      <WorkName job={job} lot={step.lot} />
+      <WorkLink job={job} lot={step.lot} />
       <span className="faint num">{span(step.seconds)}</span>
       {step.run && (
         <span className="faint">
-          last made by <RunName of={step.run} />
+          last made by <RunLink of={step.run} />
         </span>
       )}
       {step.note && <span className="muted">{step.note}</span>}

@@ -1,42 +1,80 @@
-/** One replay as it goes: how far it is, what goes now, what failed, all its steps. */
+/** A replay: its progress, its failures, its steps. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { Icon } from "../../kit/Icon";
-import { JobName, RunName, WorkName } from "../../kit/Names";
+import { JobLink, RunLink, WorkLink } from "../../kit/links";
 import { Pager } from "../../kit/Pager";
 import { Facts, PageHead, Panel } from "../../kit/Panel";
-import { Empty, Shown } from "../../kit/Shown";
+import { EmptyState, Async } from "../../kit/Async";
+import { STEP_STATES, type StepState } from "../../kit/states";
 import { Status } from "../../kit/Status";
 import { type Column, Rows } from "../../kit/Table";
 import { Time } from "../../kit/Time";
-import { count, plural, span } from "../../kit/words";
-import { workPlace } from "../../router/places";
-import { useQuery } from "../../router/router";
-import { type Replay as Progress, ReplayShare, SteerReplay } from "./progress";
+import { count, plural, span } from "../../kit/format";
+import { workAddress } from "../../router/addresses";
+import { useSearchParams } from "../../router/router";
+import { type Replay as Progress, ReplayShare, ReplayActions } from "./progress";
 
 type Step = Schemas["StepShown"];
-const STATES = ["pending", "going", "done", "failed", "blocked"] as const;
 const PART = 500;
 
 const COLUMNS: Column<Step>[] = [
-  { title: "step", cell: (step) => <span className="num">{step.number}</span>, width: "50px", end: true },
+  {
+    title: "step",
+    cell: (step) => <span className="num">{step.number}</span>,
+    width: "50px",
+    end: true,
+  },
   { title: "state", cell: (step) => <Status of={step.state} />, width: "104px" },
-  { title: "job", cell: (step) => <span style={{ paddingLeft: `${Math.min(step.depth, 8) * 14}px` }}><JobName of={jobOf(step)} /></span>, width: "minmax(8rem, 1.2fr)" },
-  { title: "lot", cell: (step) => <WorkName job={jobOf(step)} lot={step.lot} />, width: "minmax(8rem, 1fr)" },
-  { title: "took before", cell: (step) => span(step.seconds), width: "92px", end: true, wide: true },
-  { title: "run before", cell: (step) => step.runBefore && <RunName of={step.runBefore} />, width: "118px", wide: true },
-  { title: "run", cell: (step) => step.run && <RunName of={step.run} />, width: "118px", wide: true },
-  { title: "note", cell: (step) => <span title={step.note}>{step.note}</span>, width: "minmax(5rem, 1.4fr)", wide: true },
+  {
+    title: "job",
+    cell: (step) => (
+      <span style={{ paddingLeft: `${Math.min(step.depth, 8) * 14}px` }}>
+        <JobLink of={jobOf(step)} />
+      </span>
+    ),
+    width: "minmax(8rem, 1.2fr)",
+  },
+  {
+    title: "lot",
+    cell: (step) => <WorkLink job={jobOf(step)} lot={step.lot} />,
+    width: "minmax(8rem, 1fr)",
+  },
+  {
+    title: "took last time",
+    cell: (step) => span(step.seconds),
+    width: "92px",
+    end: true,
+    wide: true,
+  },
+  {
+    title: "last run",
+    cell: (step) => step.runBefore && <RunLink of={step.runBefore} />,
+    width: "118px",
+    wide: true,
+  },
+  {
+    title: "run",
+    cell: (step) => step.run && <RunLink of={step.run} />,
+    width: "118px",
+    wide: true,
+  },
+  {
+    title: "note",
+    cell: (step) => <span title={step.note}>{step.note}</span>,
+    width: "minmax(5rem, 1.4fr)",
+    wide: true,
+  },
 ];
 
 const jobOf = (step: Step) => ({ namespace: step.namespace, name: step.job });
 
 export default function Replay({ id = "" }: { id?: string }) {
-  const found = useGet("/api/v1/replays/{replay}", { path: { replay: id } });
-  return <Shown of={found}>{(replay) => <Whole replay={replay} />}</Shown>;
+  const result = useGet("/api/v1/replays/{replay}", { path: { replay: id } });
+  return <Async of={result}>{(replay) => <ReplayDetails replay={replay} />}</Async>;
 }
 
-function Whole({ replay }: { replay: Progress }) {
+function ReplayDetails({ replay }: { replay: Progress }) {
   return (
     <>
       <PageHead
@@ -46,27 +84,30 @@ function Whole({ replay }: { replay: Progress }) {
           </>
         }
         title={replay.target}
-        actions={<SteerReplay replay={replay} />}
+        actions={<ReplayActions replay={replay} />}
       >
         <Status of={replay.state} />
         <span>
-          begun <Time at={replay.createdAt} /> by {replay.who}: {replay.why || "no reason given"}
+          started <Time at={replay.createdAt} /> by {replay.who}: {replay.why || "no reason given"}
         </span>
       </PageHead>
       <div className="stack">
-        <Panel title="How far it is" aside={`${count(replay.done)} of ${plural(replay.steps, "step")}`}>
+        <Panel title="Progress" aside={`${count(replay.done)} of ${plural(replay.steps, "step")}`}>
           <div className="body stack">
             <ReplayShare of={replay} />
             <Facts
               of={[
                 ["Done", count(replay.done)],
-                ["Going", `${count(replay.going)} of ${count(replay.maxRunning)} at a time`],
+                ["Running", `${count(replay.going)} of ${count(replay.maxRunning)} at a time`],
                 ["Pending", count(replay.pending)],
                 ["Failed", count(replay.failed)],
                 ["Blocked", count(replay.blocked)],
-                ["Has run", span(replay.seconds)],
-                ["Done again, by past runs", `${span(replay.doneSeconds)} of ${span(replay.costSeconds)}`],
-                ["In this state since", <Time at={replay.since} full />],
+                ["Duration", span(replay.seconds)],
+                [
+                  "Work done, from past runs",
+                  `${span(replay.doneSeconds)} of ${span(replay.costSeconds)}`,
+                ],
+                ["State since", <Time at={replay.since} full />],
               ]}
             />
           </div>
@@ -74,12 +115,23 @@ function Whole({ replay }: { replay: Progress }) {
         {replay.state === "running" && replay.going === 0 && replay.pending > 0 && (
           <div className="trouble tone-warn" role="note">
             <Icon name="alert" />
-            <p>Nothing goes now. Steps are set going by engines: is one running? penstock arcs work</p>
+            <p>
+              No step is running. Check that a worker runs: <code>penstock arcs work</code>
+            </p>
           </div>
         )}
         {replay.failures.length > 0 && (
-          <Panel title="What failed" aside="what stands on it is blocked; run it again, then replay anew">
-            <Rows of={replay.failures} label="failed steps" columns={COLUMNS} rows={8} to={(step) => workPlace(jobOf(step), step.lot)} />
+          <Panel
+            title="Failed steps"
+            aside="they block the steps after them; retry them, then start another replay"
+          >
+            <Rows
+              of={replay.failures}
+              label="failed steps"
+              columns={COLUMNS}
+              rows={8}
+              to={(step) => workAddress(jobOf(step), step.lot)}
+            />
           </Panel>
         )}
         <Steps replay={replay} />
@@ -89,34 +141,60 @@ function Whole({ replay }: { replay: Progress }) {
 }
 
 function Steps({ replay }: { replay: Progress }) {
-  const [query, setQuery] = useQuery();
-  const state = query.get("state") as (typeof STATES)[number] | null;
+  const [query, setQuery] = useSearchParams();
+  const state = query.get("state") as StepState | null;
   const first = Math.max(1, Number(query.get("first") ?? 1) || 1);
-  const found = useGet("/api/v1/replays/{replay}/steps", { path: { replay: replay.id }, query: { first, limit: PART, ...(state ? { state } : {}) } }, { keep: true });
+  const result = useGet(
+    "/api/v1/replays/{replay}/steps",
+    { path: { replay: replay.id }, query: { first, limit: PART, ...(state ? { state } : {}) } },
+    { keep: true },
+  );
   return (
     <Panel
       title="Steps"
       aside={
-        <select className="field" aria-label="state of the steps" value={state ?? ""} onChange={(event) => setQuery({ state: event.target.value, first: null })}>
-          <option value="">every state</option>
-          {STATES.map((each) => (
+        <select
+          className="field"
+          aria-label="state of the steps"
+          value={state ?? ""}
+          onChange={(event) => setQuery({ state: event.target.value, first: null })}
+        >
+          <option value="">any state</option>
+          {STEP_STATES.map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>
       }
     >
-      <Shown of={found}>
+      <Async of={result}>
         {({ steps }) =>
           steps.length === 0 ? (
-            <Empty icon="check" title={state ? `No step is ${state}` : "It has no steps: nothing stood on that"} />
+            <EmptyState
+              icon="check"
+              title={state ? `No step is ${state}` : "No steps: nothing was made from the bad data"}
+            />
           ) : (
             <>
-              <Rows of={steps} label="steps" columns={COLUMNS} to={(step) => workPlace(jobOf(step), step.lot)} />
-              <Pager first="First" next="Next" onFirst={first > 1 ? () => setQuery({ first: null }) : null} onNext={steps.length < PART ? null : () => setQuery({ first: (steps.at(-1)?.number ?? 0) + 1 }, { push: true })} />
+              <Rows
+                of={steps}
+                label="steps"
+                columns={COLUMNS}
+                to={(step) => workAddress(jobOf(step), step.lot)}
+              />
+              <Pager
+                first="First"
+                next="Next"
+                onFirst={first > 1 ? () => setQuery({ first: null }) : null}
+                onNext={
+                  steps.length < PART
+                    ? null
+                    : () => setQuery({ first: (steps.at(-1)?.number ?? 0) + 1 }, { push: true })
+                }
+              />
             </>
           )
         }
-      </Shown>
+      </Async>
     </Panel>
   );
 }

@@ -1,17 +1,19 @@
-/** How far replays and backfills are, and what can be done with them. */
+/** The progress of replays and backfills, and the actions on them. */
 import { type AnswerOf, call } from "../../api/client";
-import { Act } from "../../kit/Act";
+import { ActionButton } from "../../kit/ActionButton";
 import { Share } from "../../kit/Bars";
 import { address } from "../../router/router";
 
 export type Replay = AnswerOf<"get", "/api/v1/replays/{replay}">;
 export type Backfill = AnswerOf<"get", "/api/v1/backfills/{backfill}">;
 
-export const replayPlace = (id: string): string => address(["replay", id]);
-export const backfillPlace = (id: string): string => address(["backfills", id]);
+export const replayAddress = (id: string): string => address(["replay", id]);
+export const backfillAddress = (id: string): string => address(["backfills", id]);
 
-/** The lots of a backfill: a range of intervals, or a list whose first and last are shown. */
-export function lotsOf({ interval, first, last, count }: Pick<Backfill, "interval" | "first" | "last" | "count">): string {
+type Range = Pick<Backfill, "interval" | "first" | "last" | "count">;
+
+/** The lots of a backfill: a range of intervals, or the first and the last of a list. */
+export function lotsOf({ interval, first, last, count }: Range): string {
   if (interval !== null || count > 2) return `${first} … ${last}`;
   return count === 0 ? "no lots" : count === 1 ? first : `${first}, ${last}`;
 }
@@ -22,7 +24,7 @@ export function ReplayShare({ of: replay }: { of: Replay }) {
       of={replay.steps}
       parts={[
         { tone: "good", word: "done", value: replay.done },
-        { tone: "active", word: "going", value: replay.going },
+        { tone: "active", word: "running", value: replay.going },
         { tone: "bad", word: "failed", value: replay.failed },
         { tone: "warn", word: "blocked", value: replay.blocked },
         { tone: "idle", word: "pending", value: replay.pending },
@@ -37,55 +39,100 @@ export function BackfillShare({ of: backfill }: { of: Backfill }) {
       of={backfill.count}
       parts={[
         { tone: "good", word: "done or good", value: backfill.done + backfill.good },
-        { tone: "active", word: "going", value: backfill.going },
+        { tone: "active", word: "running", value: backfill.going },
         { tone: "bad", word: "failed", value: backfill.failed },
-        { tone: "held", word: "held", value: backfill.held },
+        { tone: "held", word: "on hold", value: backfill.held },
         { tone: "idle", word: "waiting", value: backfill.waiting },
       ]}
     />
   );
 }
 
-const isOpen = (state: string): boolean => state === "running" || state === "paused";
+interface Operation {
+  /** Where the API has it. */
+  path: "/api/v1/replays/{replay}" | "/api/v1/backfills/{backfill}";
+  id: string;
+  name: "replay" | "backfill";
+  state: string;
+  /** The effect of each action. */
+  effects: { readonly pause: string; readonly resume: string; readonly cancel: string };
+}
 
-export function SteerReplay({ replay }: { replay: Replay }) {
-  const path = { replay: replay.id };
-  if (!isOpen(replay.state)) return null;
+/** Pause, resume and cancel an open replay or backfill. */
+function OperationActions({ path, id, name, state, effects }: Operation) {
+  const variables = { replay: id, backfill: id };
+  if (state !== "running" && state !== "paused") return null;
   return (
     <span className="row">
-      {replay.state === "running" ? (
-        <Act icon="pause" ask={{ title: "Pause this replay?", says: "No more steps are set going until it is resumed. Those that go end by themselves.", verb: "Pause the replay", reason: "needed" }} run={(why) => call("post", "/api/v1/replays/{replay}/pause", { path, body: { why } })} done="The replay is paused.">
+      {state === "running" ? (
+        <ActionButton
+          icon="pause"
+          title={`Pause this ${name}?`}
+          description={effects.pause}
+          verb={`Pause ${name}`}
+          send={(why) => call("post", `${path}/pause`, { path: variables, body: { why } })}
+          done={`The ${name} is paused.`}
+        >
           Pause
-        </Act>
+        </ActionButton>
       ) : (
-        <Act icon="play" kind="primary" ask={{ title: "Let this replay go on?", says: "Its next steps are set going, in order.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/replays/{replay}/resume", { path, body: { why } })} done="The replay goes on.">
+        <ActionButton
+          icon="play"
+          kind="primary"
+          title={`Resume this ${name}?`}
+          description={effects.resume}
+          verb={`Resume ${name}`}
+          send={(why) => call("post", `${path}/resume`, { path: variables, body: { why } })}
+          done={`The ${name} continues.`}
+        >
           Resume
-        </Act>
+        </ActionButton>
       )}
-      <Act icon="cross" kind="danger" ask={{ title: "Cancel this replay?", says: `No more steps are set going, for good: ${replay.pending + replay.blocked} of ${replay.steps} are left to their own rule: what is stale is made again or held as its job says, and the rest stays as it is. Those that go end by themselves.`, verb: "Cancel the replay", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/replays/{replay}/cancel", { path, body: { why } })} done="The replay is cancelled.">
+      <ActionButton
+        icon="cross"
+        kind="danger"
+        title={`Cancel this ${name}?`}
+        description={effects.cancel}
+        verb={`Cancel ${name}`}
+        danger
+        send={(why) => call("post", `${path}/cancel`, { path: variables, body: { why } })}
+        done={`The ${name} is cancelled.`}
+      >
         Cancel
-      </Act>
+      </ActionButton>
     </span>
   );
 }
 
-export function SteerBackfill({ backfill }: { backfill: Backfill }) {
-  const path = { backfill: backfill.id };
-  if (!isOpen(backfill.state)) return null;
+export function ReplayActions({ replay }: { replay: Replay }) {
+  const left = replay.pending + replay.blocked;
   return (
-    <span className="row">
-      {backfill.state === "running" ? (
-        <Act icon="pause" ask={{ title: "Pause this backfill?", says: "No more lots are set going until it is resumed. Those that go end by themselves.", verb: "Pause the backfill", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/pause", { path, body: { why } })} done="The backfill is paused.">
-          Pause
-        </Act>
-      ) : (
-        <Act icon="play" kind="primary" ask={{ title: "Let this backfill go on?", says: "Its next lots are set going.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/resume", { path, body: { why } })} done="The backfill goes on.">
-          Resume
-        </Act>
-      )}
-      <Act icon="cross" kind="danger" ask={{ title: "Cancel this backfill?", says: "No more lots are set going, for good. What was set going ends by itself.", verb: "Cancel the backfill", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/cancel", { path, body: { why } })} done="The backfill is cancelled.">
-        Cancel
-      </Act>
-    </span>
+    <OperationActions
+      path="/api/v1/replays/{replay}"
+      id={replay.id}
+      name="replay"
+      state={replay.state}
+      effects={{
+        pause: "No more steps start until it is resumed. Running steps finish.",
+        resume: "Its next steps start, in order.",
+        cancel: `No more steps start. Their jobs' own rules apply to the ${left} of ${replay.steps} that remain: stale lots are made again or held, and the rest stays as it is. Running steps finish. A cancelled replay cannot be resumed.`,
+      }}
+    />
+  );
+}
+
+export function BackfillActions({ backfill }: { backfill: Backfill }) {
+  return (
+    <OperationActions
+      path="/api/v1/backfills/{backfill}"
+      id={backfill.id}
+      name="backfill"
+      state={backfill.state}
+      effects={{
+        pause: "No more lots start until it is resumed. Running lots finish.",
+        resume: "Its next lots start.",
+        cancel: "No more lots start. Running lots finish. A cancelled backfill cannot be resumed.",
+      }}
+    />
   );
 }

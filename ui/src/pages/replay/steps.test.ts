@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { newId, treeOf } from "./steps";
 
 describe("the steps of a replay", () => {
-  it("are a tree, each below the last that it waits for", () => {
+  it("are a tree, each below the last one that it waits for", () => {
     const tree = treeOf([
       { number: 1, before: [] },
       { number: 2, before: [] },
@@ -14,8 +14,10 @@ describe("the steps of a replay", () => {
     expect(tree.below("3")).toEqual(["4"]);
     expect(tree.below("4")).toEqual([]);
   });
-  it("get ids that differ", () => {
-    expect(newId()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  it("have random ids", () => {
+    expect(newId()).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
     expect(newId()).not.toBe(newId());
   });
 });

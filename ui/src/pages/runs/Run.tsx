@@ -1,28 +1,28 @@
-/** One run: how it went, its family over time, what it read and wrote, what was told about it. */
+/** A run: its state, its relatives, its inputs and outputs, its events. */
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
+import { useGet } from "../../api/queries";
 import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
-import { DatasetName, JobName, RunName, WorkName } from "../../kit/Names";
+import { DatasetLink, JobLink, RunLink, WorkLink } from "../../kit/links";
 import { Facts, Json, PageHead, Panel, Tabs } from "../../kit/Panel";
-import { Empty, Shown } from "../../kit/Shown";
+import { EmptyState, Async } from "../../kit/Async";
 import { Status } from "../../kit/Status";
 import { Rows } from "../../kit/Table";
-import { Lasted, Time } from "../../kit/Time";
-import { jobNode, lineagePlace, workPlace } from "../../router/places";
-import { useQuery } from "../../router/router";
+import { Duration, Time } from "../../kit/Time";
+import { jobNode, lineageAddress, workAddress } from "../../router/addresses";
+import { useSearchParams } from "../../router/router";
 import { LogTable } from "../datasets/Lot";
 import { lotOf, traceOf } from "./facets";
 import { Gantt } from "./Gantt";
 import "../jobs/jobs.css";
 
 export default function Run({ id = "" }: { id?: string }) {
-  const found = useGet("/api/v1/jobs/runs/{run}", { path: { run: id } });
-  return <Shown of={found}>{(run) => <Whole run={run} />}</Shown>;
+  const result = useGet("/api/v1/jobs/runs/{run}", { path: { run: id } });
+  return <Async of={result}>{(run) => <RunDetails run={run} />}</Async>;
 }
 
-function Whole({ run }: { run: Schemas["Run"] }) {
-  const [query] = useQuery();
+function RunDetails({ run }: { run: Schemas["Run"] }) {
+  const [query] = useSearchParams();
   const tab = query.get("tab") ?? "run";
   const lot = lotOf(run.facets);
   return (
@@ -30,7 +30,7 @@ function Whole({ run }: { run: Schemas["Run"] }) {
       <PageHead
         kind={
           <>
-            <Icon name="play" size={14} /> Run of <JobName of={run.job} />
+            <Icon name="play" size={14} /> Run of <JobLink of={run.job} />
           </>
         }
         title={<span className="mono">{run.id}</span>}
@@ -38,11 +38,11 @@ function Whole({ run }: { run: Schemas["Run"] }) {
         actions={
           <>
             {lot && (
-              <ButtonLink to={workPlace(run.job, lot)} icon="file">
-                Its lot
+              <ButtonLink to={workAddress(run.job, lot)} icon="file">
+                Open lot
               </ButtonLink>
             )}
-            <ButtonLink to={lineagePlace(jobNode(run.job))} icon="graph">
+            <ButtonLink to={lineageAddress(jobNode(run.job))} icon="graph">
               Lineage
             </ButtonLink>
           </>
@@ -50,10 +50,10 @@ function Whole({ run }: { run: Schemas["Run"] }) {
       >
         <Status of={run.state} />
         <span>
-          began <Time at={run.startedAt} />
+          started <Time at={run.startedAt} />
         </span>
         <span>
-          took <Lasted from={run.startedAt} to={run.endedAt} />
+          took <Duration from={run.startedAt} to={run.endedAt} />
         </span>
       </PageHead>
       <Tabs
@@ -64,17 +64,19 @@ function Whole({ run }: { run: Schemas["Run"] }) {
         ]}
       />
       <div className="stack">
-        {tab === "run" && <Overview run={run} lot={lot} />}
-        {tab === "facets" && <FacetsOf run={run} />}
+        {tab === "run" && <RunSummary run={run} lot={lot} />}
+        {tab === "facets" && <RunFacets run={run} />}
         {tab === "events" && <Events run={run} />}
       </div>
     </>
   );
 }
 
-function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
-  const log = useGet("/api/v1/jobs/runs/{run}/log", { path: { run: run.id }, query: { limit: 200 } }).value?.entries ?? [];
-  // A claim that failed says why in its history.
+function RunSummary({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
+  const log =
+    useGet("/api/v1/jobs/runs/{run}/log", { path: { run: run.id }, query: { limit: 200 } }).data
+      ?.entries ?? [];
+  // The history has the cause of a failed claim.
   const error = run.cause ?? log.find((entry) => entry.action === "fail")?.why;
   const trace = traceOf(run.facets);
   return (
@@ -83,7 +85,7 @@ function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
         <div className="trouble tone-bad" role="note">
           <Icon name="cross" />
           <div>
-            <strong>Why it failed</strong>
+            <strong>Cause of the failure</strong>
             <p>{error}</p>
             {trace && <pre>{trace}</pre>}
           </div>
@@ -91,19 +93,19 @@ function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
       )}
       <Gantt run={run} />
       <div className="grid two">
-        <Versions title="Read" versions={run.inputDatasetVersions} none="It has read nothing that we know of." />
-        <Versions title="Wrote" versions={run.outputDatasetVersions} none="It has written nothing that we know of." />
+        <Versions title="Read" versions={run.inputDatasetVersions} none="No known inputs" />
+        <Versions title="Wrote" versions={run.outputDatasetVersions} none="No known outputs" />
       </div>
       <Panel title="Times">
         <div className="body">
           <Facts
             of={[
-              ["Heard of", <Time at={run.createdAt} full />],
-              ["Began", <Time at={run.startedAt} full />],
+              ["Reported", <Time at={run.createdAt} full />],
+              ["Started", <Time at={run.startedAt} full />],
               ["Ended", run.endedAt && <Time at={run.endedAt} full />],
               ["Nominal time", run.nominalStartTime && <Time at={run.nominalStartTime} full />],
-              ["Lot", lot && <WorkName job={run.job} lot={lot} />],
-              ["Part of", run.parent && <RunName of={run.parent.runId} />],
+              ["Lot", lot && <WorkLink job={run.job} lot={lot} />],
+              ["Part of", run.parent && <RunLink of={run.parent.runId} />],
               ["Job version", <span className="mono">{run.jobVersion?.version.slice(0, 8)}</span>],
             ]}
           />
@@ -114,19 +116,36 @@ function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
   );
 }
 
-function Versions({ title, versions, none }: { title: string; versions: readonly Schemas["RunDatasetVersion"][]; none: string }) {
+function Versions({
+  title,
+  versions,
+  none,
+}: {
+  title: string;
+  versions: readonly Schemas["RunDatasetVersion"][];
+  none: string;
+}) {
   return (
     <Panel title={title}>
       {versions.length === 0 ? (
-        <Empty icon="table" title={none} />
+        <EmptyState icon="table" title={none} />
       ) : (
         <Rows
           of={versions}
           label={title}
           rows={10}
           columns={[
-            { title: "dataset", cell: (each) => <DatasetName of={each.datasetVersionId} whole />, width: "minmax(9rem, 1fr)" },
-            { title: "version", cell: (each) => `V${each.number ?? "?"}`, width: "70px", end: true },
+            {
+              title: "dataset",
+              cell: (each) => <DatasetLink of={each.datasetVersionId} whole />,
+              width: "minmax(9rem, 1fr)",
+            },
+            {
+              title: "version",
+              cell: (each) => `V${each.number ?? "?"}`,
+              width: "70px",
+              end: true,
+            },
           ]}
         />
       )}
@@ -134,17 +153,17 @@ function Versions({ title, versions, none }: { title: string; versions: readonly
   );
 }
 
-function FacetsOf({ run }: { run: Schemas["Run"] }) {
+function RunFacets({ run }: { run: Schemas["Run"] }) {
   const path = { run: run.id };
   const ofRun = useGet("/api/v1/jobs/runs/{run}/facets", { path, query: { type: "run" } });
   const ofJob = useGet("/api/v1/jobs/runs/{run}/facets", { path, query: { type: "job" } });
   return (
     <>
       <Panel title="Facets of the run">
-        <Shown of={ofRun}>{(value) => <Json value={value.facets} />}</Shown>
+        <Async of={ofRun}>{(value) => <Json value={value.facets} />}</Async>
       </Panel>
-      <Panel title="Facets of its job, as the run told them">
-        <Shown of={ofJob}>{(value) => <Json value={value.facets} />}</Shown>
+      <Panel title="Facets of its job, from this run">
+        <Async of={ofJob}>{(value) => <Json value={value.facets} />}</Async>
       </Panel>
     </>
   );
@@ -156,20 +175,27 @@ interface RunEvent {
 }
 
 function Events({ run }: { run: Schemas["Run"] }) {
-  const events = useGet("/api/v1/jobs/runs/{run}/events", { path: { run: run.id }, query: { limit: 100 } });
+  const events = useGet("/api/v1/jobs/runs/{run}/events", {
+    path: { run: run.id },
+    query: { limit: 100 },
+  });
   return (
-    <Shown of={events}>
+    <Async of={events}>
       {(value) =>
         value.events.length === 0 ? (
-          <Empty icon="list" title="No event was received about this run">
-            It was made here, by a claim.
-          </Empty>
+          <EmptyState icon="list" title="No event">
+            A claim on this server created the run.
+          </EmptyState>
         ) : (
           <>
             {value.events.map((event, at) => {
-              const told = event as RunEvent;
+              const fields = event as RunEvent;
               return (
-                <Panel key={`${at} ${told.eventTime}`} title={told.eventType ?? "event"} aside={<Time at={told.eventTime} full />}>
+                <Panel
+                  key={`${at} ${fields.eventTime}`}
+                  title={fields.eventType ?? "event"}
+                  aside={<Time at={fields.eventTime} full />}
+                >
                   <Json value={event} />
                 </Panel>
               );
@@ -177,6 +203,6 @@ function Events({ run }: { run: Schemas["Run"] }) {
           </>
         )
       }
-    </Shown>
+    </Async>
   );
 }

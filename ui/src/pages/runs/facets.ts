@@ -1,4 +1,4 @@
-/** What OpenLineage's facets say, as far as the page knows them; anything may be missing. */
+/** The OpenLineage facets that the page shows; any part may be missing. */
 
 export type Facets = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -10,18 +10,18 @@ function text(value: unknown): string | null {
   return typeof value === "string" && value ? value : null;
 }
 
-/** The stack trace of a run that failed, if it sent one. */
+/** Read the stack trace of a failed run. */
 export function traceOf(facets: unknown): string | null {
   const all = facetsOf(facets);
   return text(all["errorMessage"]?.["stackTrace"]) ?? text(all["spark.exception"]?.["stackTrace"]);
 }
 
-/** The SQL of a job, if it was told. */
+/** Read the SQL of a job. */
 export function sqlOf(facets: unknown): string | null {
   return text(facetsOf(facets)["sql"]?.["query"]);
 }
 
-/** The lot that a run worked on, if it was one. */
+/** Read the lot of a run. */
 export function lotOf(facets: unknown): string | null {
   return text(facetsOf(facets)["penstock_lot"]?.["lot"]);
 }
@@ -33,7 +33,7 @@ export interface Field {
   readonly tags: readonly string[];
 }
 
-/** The fields of a dataset or of a version of it. */
+/** Read the fields of a dataset or of a version of it. */
 export function fieldsOf(value: unknown): readonly Field[] {
   if (!Array.isArray(value)) return [];
   return value.map((each: Record<string, unknown>) => ({
@@ -45,5 +45,7 @@ export function fieldsOf(value: unknown): readonly Field[] {
 }
 
 export function tagsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
+  return Array.isArray(value)
+    ? value.filter((each): each is string => typeof each === "string")
+    : [];
 }

@@ -1,3 +1,5 @@
-import type { PageEntry } from "../../app/pages";
+import type { Page } from "../../app/pages";
 
-export const pages: readonly PageEntry[] = [{ path: "/runs/:id", title: "Run", load: () => import("./Run") }];
+export const pages: readonly Page[] = [
+  { path: "/runs/:id", title: "Run", load: () => import("./Run") },
+];
