@@ -1,4 +1,4 @@
-"""The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
+"""The ASGI application: finds the route, checks the caller, runs the handler, answers."""
 
 import logging
 from collections.abc import Callable
@@ -46,18 +46,18 @@ from penstock.server.routes.table import CAPABILITIES, ROUTES
 from penstock.server.routing import INGEST, READ, UPLOAD, Reach, Route, Router
 from penstock.telemetry import logs, tracing
 
-# The rest of a smaller body that is refused is read and dropped, and the connection is kept.
+# If a refused body is smaller, its rest is read and dropped, and the connection stays open.
 _DROP_BYTES_MAX = 64 * 1024
 _UNMATCHED = "unmatched"
 _HANG_UP = (b"connection", b"close")
-# Too many to tell of each: they are counted.
+# These are too many for a log line each; the metrics count them.
 _BUSY = 429
 
 _log = logging.getLogger(__name__)
 
 
 class _Surface(NamedTuple):
-    """What follows from the routes alone, and is made once."""
+    """The router and the decoders of all routes, made once."""
 
     router: Router
     queries: dict[Route, Callable[[bytes], Any]]
@@ -85,7 +85,7 @@ def _docs() -> Page:
 
 @dataclass(slots=True)
 class _Asked:
-    """What is known of a request, as far as it came, and what it holds of the budget."""
+    """The facts about a request that its log line needs, and its share of the budget."""
 
     share: Share
     key: str = ""
@@ -115,7 +115,7 @@ class Api:
             _openapi,
             _docs,
         )
-        # A body that is larger than the whole budget would be told to come back for ever.
+        # A larger body would never fit into the budget, and its client would retry for ever.
         self._bytes_max = min(plane.settings.body_bytes_max, plane.settings.bodies_bytes_max)
         metrics.watch_queue(lambda: plane.catalog.queue_length)
 
@@ -155,14 +155,14 @@ class Api:
         try:
             await send(start)
             await send(body)
-        except RuntimeError:  # the caller hung up; what it wrote is committed all the same
+        except RuntimeError:  # the caller hung up; its write is committed all the same
             return
-        # An unknown method or path is the caller's text: as a label it would grow without end.
+        # A caller can invent methods and paths without end, so they must not become labels.
         shown = method if template is not _UNMATCHED else _UNMATCHED
         self.state.metrics.answered(shown, template, given.status, perf_counter() - started)
 
     def close(self) -> None:
-        """End the threads of the door, and report the keys that were refused."""
+        """End all threads, and report the keys that were refused."""
         self.state.close()
         self._wrong_keys.close()
 
@@ -230,7 +230,7 @@ class Api:
         return await self._run(route, {**arguments, "job": child}, head, sender, key)
 
     async def _child_job(self, names: dict[str, str]) -> str | None:
-        """The job that a path means which calls a child job as Marquez does, PARENT.CHILD."""
+        """Return the child job that a path names as Marquez does, PARENT.CHILD."""
         if "job" not in names or "." not in names["job"]:
             return None
 
@@ -244,7 +244,7 @@ class Api:
     async def _run(
         self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
     ) -> Answer | Flow:
-        """Run the handler where it belongs, and turn its value to JSON."""
+        """Run the handler as its route says, and encode its result."""
         if route.run is READ:
             return await self.state.in_thread(self._read, route, arguments)
         if route.run is INGEST:
@@ -298,7 +298,7 @@ class Api:
 
 
 def _tell(status: int, error: Exception, *, is_known: bool) -> None:
-    """Log that a request was refused; of what was not expected the log has more already."""
+    """Log a refusal; an unexpected error was logged already."""
     if status == UNEXPECTED:
         return
     level = logging.WARNING if status > UNEXPECTED else logging.INFO

@@ -1,4 +1,4 @@
-"""What the API shows of ingest."""
+"""Ingest on the wire: domain objects as the types of the schema, without secrets."""
 
 from collections.abc import Iterable
 
@@ -28,22 +28,22 @@ from penstock.states import IngestState
 
 
 def shown_hold(hold: Hold | None) -> Held | None:
-    """Who has stopped something, if anybody."""
+    """Return a hold as the API shows it."""
     return None if hold is None else Held(hold.who, hold.why, format_time(hold.since))
 
 
 def shown_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
-    """A collection as anybody may see it."""
+    """Return a collection with its secret masked."""
     return ShownCollection(**msgspec.structs.asdict(collection.shown), held=shown_hold(hold))
 
 
 def shown_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
-    """How jobs stand, state by state."""
+    """Return the tallies by state."""
     return {str(tally.status): StateTally(tally.jobs, tally.bytes) for tally in tallies}
 
 
 def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
-    """A batch without what its payload's URL may hide."""
+    """Return a batch with the secrets of its URL masked."""
     told = batch.submission
     return ShownBatch(
         id=batch.id,
@@ -55,7 +55,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
         payload_name=told.payload_name or "",
         payload_type=told.type,
         mode=told.submission_mode,
-        key=None if told.key == told.payload_url else told.key,  # an upload's own
+        key=None if told.key == told.payload_url else told.key,  # an upload's key is its URL
         jobs=batch.jobs,
         tally=None if tallies is None else shown_tally(tallies),
         last_modified=format_time(batch.last_modified),
@@ -65,7 +65,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
 
 
 def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
-    """An ingest job without what its payload's URL may hide."""
+    """Return an ingest job with the secrets of its URL masked."""
     told = job.configuration
     return ShownIngestJob(
         id=job.id,
@@ -107,7 +107,7 @@ def _resumes_at(job: IngestJob) -> IngestState | None:
 
 
 def shown_report(report: Report, text: str) -> ShownReport:
-    """A report, and the text of the letter that carried it."""
+    """Return a report with the text of its letter."""
     return ShownReport(
         number=report.number,
         kind=report.kind,
@@ -127,7 +127,7 @@ def shown_report(report: Report, text: str) -> ShownReport:
 
 
 def shown_object(row: StoredRow) -> StoredObject:
-    """One version of an object."""
+    """Return one version of an object."""
     return StoredObject(
         ark=row.ark,
         version=row.version,

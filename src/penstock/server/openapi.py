@@ -1,4 +1,4 @@
-"""The API as one self-contained page, drawn from the OpenAPI document."""
+"""The OpenAPI document of all routes, and a self-contained page made from it."""
 
 import inspect
 import sys
@@ -24,7 +24,7 @@ _HEADERS = ((b"content-security-policy", _POLICY),)
 
 
 def page(document: Json) -> Page:
-    """The whole page: one section per capability, one entry per operation, then the types."""
+    """Return the page: a section per capability, an entry per operation, then the types."""
     info = document["info"]
     tags = [tag["name"] for tag in document["tags"]]
     links = [f'<a href="#{escape(tag)}">{escape(tag)}</a>' for tag in [*tags, "types"]]
@@ -108,7 +108,7 @@ def _type(name: str, about: Json) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """A schema in a few words, with links to the types that it names."""
+    """Return a schema in a few words, with links to its types."""
     if "$ref" in schema:
         name = escape(schema["$ref"].removeprefix(_REF))
         return f'<a href="#type-{name}">{name}</a>'
@@ -122,7 +122,7 @@ def _kind(schema: Json) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text with its `code` marked up."""
+    """Return text with its `code` marked up."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
@@ -156,7 +156,7 @@ _VARIABLES = {
     "ingest_job": "the ingest job's id",
     "payload": "the payload's name, without slashes",
 }
-# Lots and arcs are named more strictly than the rest: their names are in keys of objects.
+# Names of lots and arcs have stricter rules, because keys of objects contain them.
 _NAMED = {"lot": LOT_SCHEMA, "arc": ARC_NAME_SCHEMA}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _INTRODUCTION = (
@@ -168,12 +168,12 @@ _INTRODUCTION = (
 
 
 def text(document: Json) -> bytes:
-    """The document as JSON."""
+    """Return the document as JSON."""
     return msgspec.json.encode(document)
 
 
 def document(capabilities: Capabilities) -> Json:
-    """The document for these routes, each listed under its capability."""
+    """Return the document of routes, each listed under its capability."""
     routes = [route for _, listed in capabilities for route in listed]
     schemas = _Schemas(routes)
     paths: dict[str, Json] = {}
@@ -209,7 +209,7 @@ class _Schemas:
         )
         self.components = components
         self._walked: set[int] = set()
-        # Types such as Sequence[Run] are told apart by their text: not all of them can be hashed.
+        # The key is the text of a type, because types such as Sequence[Run] cannot all be hashed.
         self._by_type = {
             str(kind): schema for kind, schema in zip([*types, *queries], schemas, strict=True)
         }
@@ -229,7 +229,7 @@ class _Schemas:
         return bool(self.components.get(name, schema).get("required"))
 
     def _refuse_nul(self, schema: Any) -> None:
-        """Say of every text in a body that it holds no NUL, which databases cannot keep."""
+        """Add a pattern without NUL to every text of a body; databases cannot store NUL."""
         if isinstance(schema, list):
             for each in schema:
                 self._refuse_nul(each)
@@ -320,7 +320,7 @@ def _responses(route: Route, schemas: _Schemas) -> Json:
 
 
 def _untyped(route: Route) -> Json:
-    """The schema of a page: text, unless it is a JSON document that has a format of its own."""
+    """Return the schema of a page: text, or a JSON document with a format of its own."""
     return {"type": "object" if route.media == "application/json" else "string"}
 
 

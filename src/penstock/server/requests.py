@@ -280,7 +280,7 @@ _log = logging.getLogger(__name__)
 
 
 def claimed(context: RequestContext, found: Iterable[Claimed], began: Micros) -> None:
-    """Lots that somebody works on now."""
+    """Log new claims."""
     for claim in found:
         ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
         with logs.about(**ids, key=context.key.name):
@@ -289,7 +289,7 @@ def claimed(context: RequestContext, found: Iterable[Claimed], began: Micros) ->
 
 
 def ended(context: RequestContext, claims: Sequence[Ended], began: Micros, error: str = "") -> None:
-    """What became of claims; those that were refused have changed nothing."""
+    """Log the end of claims; a refused call has changed nothing."""
     for end in claims:
         if end.refused is not None:
             continue
@@ -304,6 +304,6 @@ def ended(context: RequestContext, claims: Sequence[Ended], began: Micros, error
 
 
 def changed(context: RequestContext, what: str, **ids: str) -> None:
-    """Something that was done to a job, a dataset or a lot by hand."""
+    """Log a change of an administrator to a job, a dataset or a lot."""
     with logs.about(**ids, key=context.key.name):
         _log.info("%s by %s", what, context.key.name)

@@ -46,7 +46,7 @@ class FieldBody(Body, frozen=True):
 
 
 class DatasetBody(Body, frozen=True):
-    """What to say of a dataset; with a run's id it describes the version that the run wrote."""
+    """The description of a dataset. With a run's id it describes the version of that run."""
 
     type: Literal["DB_TABLE", "STREAM"]
     physical_name: Text
@@ -102,7 +102,7 @@ class NewDatasetBody(Body, frozen=True):
 async def create_dataset(
     context: RequestContext, namespace: str, dataset: str, body: NewDatasetBody
 ) -> CreatedDataset:
-    """Create a dataset that is not there, with its namespace; one that is there is a conflict."""
+    """Create a dataset, and its namespace if needed. A dataset that exists is a conflict."""
     await context.require_dataset(namespace, dataset)
     clock_interval(dataset)  # refuses a clock that does not exist
     created = await context.submit(
@@ -174,7 +174,7 @@ def get_dataset_version(
 
 
 def _seen_by(key: Key, version: DatasetVersion) -> DatasetVersion:
-    """The version, without a run that the key may not see: others may write our datasets."""
+    """Return the version without its run if the key may not see the run's namespace."""
     run = version.created_by_run
     if run is None or key.namespace in (None, run.job.namespace):
         return version

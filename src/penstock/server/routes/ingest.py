@@ -65,7 +65,7 @@ class DigestBody(OwnBody, frozen=True):
 
 
 class ErcBody(OwnBody, frozen=True):
-    """Who made what, when, and where it comes from."""
+    """The description of an object: who, what, when, where."""
 
     who: Text | None = None
     what: Text | None = None
@@ -74,7 +74,7 @@ class ErcBody(OwnBody, frozen=True):
 
 
 class SubmissionBody(OwnBody, frozen=True):
-    """What to ingest into which collection; what is left out is found out.
+    """A submission. Omitted fields are inferred from the payload.
 
     Two submissions to a collection with one `key` are one batch; a second one with another payload
     or description is refused. Several local ids are divided
@@ -98,7 +98,7 @@ class SubmissionBody(OwnBody, frozen=True):
 
 
 class BatchesQuery(Query, frozen=True):
-    """Which batches: in a state, of a collection, older than one of them."""
+    """The selection of batches: by state and collection, before a batch."""
 
     status: BatchState | None = None
     collection: str | None = None
@@ -107,7 +107,7 @@ class BatchesQuery(Query, frozen=True):
 
 
 class BatchJobsQuery(Query, frozen=True):
-    """Which jobs of a batch: in a state, behind one of them."""
+    """The selection of a batch's jobs: by state, after a job."""
 
     status: IngestState | None = None
     limit: Limit = 100
@@ -115,7 +115,7 @@ class BatchJobsQuery(Query, frozen=True):
 
 
 class IngestJobsQuery(Query, frozen=True):
-    """Which jobs: in a state, of a collection, behind a place (its priority, a dash, its id)."""
+    """The selection of jobs: by state and collection, after a place (PRIORITY-ID) in the queue."""
 
     status: IngestState = IngestState.FAILED
     collection: str | None = None
@@ -124,15 +124,15 @@ class IngestJobsQuery(Query, frozen=True):
 
 
 class FailedJobsQuery(Query, frozen=True):
-    """How many of the jobs that failed last."""
+    """The number of jobs to list."""
 
     limit: Limit = 100
 
 
 def submit_batch(request: IngestRequest, body: SubmissionBody) -> ShownBatch:
-    """Submit a payload: one write, and its batch is in the queue.
+    """Submit a payload as a batch.
 
-    Answers 200 instead of 201 with the batch that was submitted under the same key before.
+    If the key was used before, the answer is 200 instead of 201, with the earlier batch.
     """
     request.require(body.collection)
     _check_digest(body.digest)
@@ -195,7 +195,7 @@ def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
 
 
 def batch_with_tally(request: IngestRequest, batch: Batch) -> ShownBatch:
-    """A batch, and how its jobs stand."""
+    """Return a batch with the tally of its jobs."""
     return shown_batch(batch, request.store.tally(batch.id))
 
 
@@ -209,7 +209,7 @@ def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -
 
 
 def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
-    """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
+    """Show the last report of a batch to its depositor; `text` is the text of the letter."""
     found = request.batch(batch)
     report = report_of(found)
     if report is None:
@@ -222,7 +222,7 @@ def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
 
 
 def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
-    """List jobs of all batches in a state, in the order of their turns."""
+    """List the jobs of all batches in a state, in queue order."""
     after = None if query.after is None else _place(query.after)
     names = request.narrowed(query.collection)
     found: list[IngestJob] = []
@@ -248,7 +248,7 @@ def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJo
 def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
     """List failed jobs of all batches, the last that failed first.
 
-    A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
+    If the queue is in ZooKeeper, only the last thousand submitted jobs are searched.
     """
     names = request.narrowed(None)
     if names is None:
@@ -277,7 +277,7 @@ def get_ingest_job(request: IngestRequest, ingest_job: str) -> ShownIngestJob:
 
 
 def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
-    """Jobs, and how far those are whose files are coming just now."""
+    """Return jobs, with the progress of running downloads."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:
         return [shown_job(job) for job in jobs]
@@ -306,10 +306,10 @@ def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
 
 
 def put_collection(request: IngestRequest, collection: str, body: Collection) -> ShownCollection:
-    """Make a collection, or give it another profile; what is left out has its default.
+    """Create a collection, or replace its profile. Omitted fields have their default.
 
-    A secret that is sent back covered stays as it is. Places that are not public and a storage of
-    its own are set with a key that is for every namespace.
+    A secret that is sent back masked stays as it is. Private places and a storage of
+    its own need a key for every namespace.
     """
     if body.name not in ("", collection):
         raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
@@ -332,21 +332,21 @@ def put_collection(request: IngestRequest, collection: str, body: Collection) ->
 
 
 def delete_collection(request: IngestRequest, collection: str) -> Empty:
-    """Forget a collection that has no open batch; what it stored stays."""
+    """Delete a collection without open batches. Its stored objects stay."""
     request.collection(collection)
     request.desk.delete_collection(request.act(""), collection)
     return NOTHING
 
 
 def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
-    """Stop a collection: batches and jobs of it that have not begun are held."""
+    """Hold a collection: its batches and jobs that have not begun are held."""
     found = request.collection(collection)
     request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
     return _shown(request, found)
 
 
 def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
-    """Let a collection go on; what it held stays held until that is released."""
+    """Release the hold of a collection. Batches and jobs that it held stay held until released."""
     found = request.collection(collection)
     request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
     return _shown(request, found)
@@ -373,7 +373,7 @@ def _check_texts(request: IngestRequest, wanted: Collection) -> None:
 
 
 def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
-    """Whoever is for one namespace must not open files and networks of the server to it."""
+    """Refuse private places and storage to keys of one namespace: they expose the server's files."""
     if key.namespace is None:
         return
     places = before.places if before else ()

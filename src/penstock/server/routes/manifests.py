@@ -1,4 +1,4 @@
-"""What lots consist of, and which lots of a dataset are not there."""
+"""Manifests of lots, the removal of lots, and the gaps of datasets."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -36,13 +36,13 @@ Bound = Annotated[str, Meta(description="a time, or a lot that is meant with its
 
 
 class ManifestQuery(Paging, frozen=True):
-    """Which version of the lot, and which part of its items."""
+    """The version of the lot, and the page of its items."""
 
     version: str | None = None
 
 
 class GapsQuery(Query, frozen=True):
-    """Between which times or lots; without an end, as far as there is anything."""
+    """The range of a gap search, in times or lots; an open end goes as far as lots exist."""
 
     first: Bound | None = field(name="from", default=None)
     last: Bound | None = field(name="to", default=None)
@@ -51,7 +51,7 @@ class GapsQuery(Query, frozen=True):
 
 
 class _Known(Shape, frozen=True):
-    """What the database has of a manifest."""
+    """A manifest as the database has it."""
 
     row: ManifestRow
     is_current: bool
@@ -60,7 +60,7 @@ class _Known(Shape, frozen=True):
 async def get_manifest(
     context: RequestContext, namespace: str, dataset: str, lot: str, query: ManifestQuery
 ) -> LotManifest:
-    """Show what a lot consists of: the version that is current, or another; its items in pages."""
+    """Show the manifest of a lot's current version, or of another; items come in pages."""
     await context.require_dataset(namespace, dataset)
     known = await context.read(_find, namespace, dataset, lot, query.version)
 
@@ -78,7 +78,7 @@ async def get_manifest(
 
 
 class RemoveBody(WhyBody, frozen=True):
-    """Why a lot is removed; `force` removes a lot without a manifest that jobs have read."""
+    """The reason of a removal; `force` removes a lot without a manifest that jobs have read."""
 
     force: bool = False
 
@@ -86,11 +86,11 @@ class RemoveBody(WhyBody, frozen=True):
 async def remove(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: RemoveBody
 ) -> RemovedLot:
-    """Remove a lot; nobody can read it until it is made anew.
+    """Remove the data of a lot; no job can read it until it is made again.
 
-    The answer has the manifest that lists what was removed. What no arc has written must be gone
-    before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
-    forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
+    The answer has the manifest of the removed data. Data that no arc wrote must be deleted
+    before. A repeated request finishes an interrupted removal. A lot without a manifest and without
+    readers is deleted; one with readers is marked as removed, with `force`.
     """
     await context.require_dataset(namespace, dataset)
     plane, who = context.plane, context.key.name
@@ -157,7 +157,7 @@ def _part(line: PartLine) -> ManifestPart:
 
 
 def _items(objects: Objects, root: Manifest, offset: int) -> Iterator[ManifestItem]:
-    """The items of a manifest and its parts after so many; parts before them are not read."""
+    """Return a page of items of a manifest and its parts; parts before the page are not read."""
     yield from (_item(item, None) for item in root.uris[offset:])
     left = max(0, offset - len(root.uris))
     for line in root.parts:
@@ -176,11 +176,11 @@ def _item(item: Item, part: str | None) -> ManifestItem:
 def get_gaps(
     tx: Transaction, key: Key, now: Micros, namespace: str, dataset: str, query: GapsQuery
 ) -> Gaps:
-    """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
+    """List the gaps of a dataset: ranges of lots that are missing or incomplete, with the cause.
 
     `from` and `to` are times, half-open, or lots, which belong to the range with their whole
     interval. Without `from` it begins with the first lot, without `to` it ends now. The lots
-    of a range have one cause, told of the first, and `roots` are the lots upstream that have to
+    of a range have one cause, that of the first, and `roots` are the lots upstream that must
     come first; where `isAlike` is false, others after the first may have other causes.
     """
     if key.namespace is not None:
