@@ -1,4 +1,4 @@
-"""Where the server is, when a program does not say it."""
+"""The server's URL from the settings, and names of datasets and jobs as people write them."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,9 @@ from penstock.schema.catalog import EntityId
 
 
 def endpoint(url: str | None, api_key: str | None) -> tuple[str, str | None]:
-    """The URL and the key: those given, or those of the settings.
+    """Return the URL and the key: the arguments, or else the settings.
 
-    The key of the settings belongs to their URL, and goes to no other.
+    The key of the settings belongs to their URL, and is sent to no other.
     """
     if url is not None:
         return url, api_key
@@ -22,7 +22,7 @@ Name = str | tuple[str, str]
 
 
 def read_name(given: Name, namespace: str | None = None) -> EntityId:
-    """What is meant by NAMESPACE/NAME, or by a plain name in a namespace.
+    """Read NAMESPACE/NAME, or a plain name in a namespace.
 
     A namespace that is a URL goes up to the path: `s3://lake/raw/orders` is raw/orders in
     s3://lake. A pair of namespace and name is always exact.
@@ -39,7 +39,7 @@ def read_name(given: Name, namespace: str | None = None) -> EntityId:
 
 
 def names(given: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
-    """What is meant by several of them; one that is no list counts as one."""
+    """Read several names; a single text counts as one name."""
     if isinstance(given, str):
         given = [given]
     return None if given is None else [read_name(name, namespace) for name in given]

@@ -150,7 +150,7 @@ def bearer_token(authorization: bytes) -> str:
 class Gate:
     """The rule that decides which requests need a key.
 
-    Once a key exists, every request needs one, on every address. Before that, a request without a key
+    Once a key exists, every request needs one, on every address. Before that, one without a key
     is served if the setting `auth` opens a server on loopback, and only to callers on this
     machine; or, beyond loopback, if the setting `insecure` opens the server to all.
     """

@@ -353,7 +353,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of a body that the application did not read."""
+        """Wait for the next request, or for the rest of a body that was not read."""
         super().on_response_complete()
         if self.transport.lingers:
             self.due = self.loop.time() + LINGER_SILENCE_SECONDS
@@ -435,7 +435,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Answer instead of the application, and close."""
         self._all.refusals.add(str(error), self.client_text, now)
         if self._is_answering and (self._in_head or self.cycle.response_started):
-            # Part of an answer was sent, and the client would take another one for the rest of it.
+            # An answer was begun; the client would take another one for its rest.
             self.transport.abort()
             return
         start, body = messages(refusal(error))

@@ -373,7 +373,7 @@ def _check_texts(request: IngestRequest, wanted: Collection) -> None:
 
 
 def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
-    """Refuse private places and storage to keys of one namespace: they expose the server's files."""
+    """Refuse private places and storage to a key of one namespace: they expose local files."""
     if key.namespace is None:
         return
     places = before.places if before else ()

@@ -125,7 +125,7 @@ class _Stream:
         return True
 
     async def _next(self, follower: Follower, write: Write) -> bool:
-        """Send the next events, or a comment if there are none; return False once the key is revoked.
+        """Send the next events, or a comment without any; return False once the key is revoked.
 
         The key is checked each time, however fast the events come.
         """

@@ -44,7 +44,7 @@ AtOnce = Annotated[int, Meta(ge=1, le=10_000, description="how many steps at a t
 class PlanQuery(Query, BadLots, frozen=True):
     """The bad lots: one lot, the output of a job, a time range of either, or a batch.
 
-    The bad version of a lot is its current one, unless `version` names another or with `anyVersion`.
+    The current version of a lot is bad, or the one of `version`, or with `anyVersion` all.
     Times are when lots were published: [from, to).
     """
 

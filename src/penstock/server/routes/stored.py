@@ -77,7 +77,7 @@ class _Page:
         self._before = before
 
     def whole_moments(self, limit: int) -> tuple[list[StoredRow], bool]:
-        """Return about `limit` objects, and whether they are the last: a page ends between two times."""
+        """Return about `limit` objects, and whether they are the last. A page ends with a time."""
         most = limit + 1
         while True:
             rows = self._newest(most)
