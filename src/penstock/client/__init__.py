@@ -44,5 +44,5 @@ def __getattr__(name: str) -> object:
     """Import a module when one of its names is used, so that commands start fast."""
     if name not in _MODULES:
         raise AttributeError(f"module 'penstock.client' has no attribute {name!r}")
-    found: object = getattr(import_module(f"penstock.client.{_MODULES[name]}"), name)
-    return found
+    value: object = getattr(import_module(f"penstock.client.{_MODULES[name]}"), name)
+    return value

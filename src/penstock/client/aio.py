@@ -93,8 +93,8 @@ class AsyncTransport:
             try:
                 async with self._listen(reading) as pieces:
                     async for piece in pieces:
-                        for found in reading.take(piece):
-                            yield found
+                        for value in reading.take(piece):
+                            yield value
             except (ApiError, Unreachable) as error:
                 failure = error
             seconds = reading.again_seconds(failure)
@@ -146,30 +146,30 @@ class AsyncHeartbeats:
         self._caller = caller
         self._tasks: dict[Leased, asyncio.Task[None]] = {}
 
-    def keep(self, kept: Leased, seconds: float) -> None:
+    def keep(self, leased: Leased, seconds: float) -> None:
         """Send heartbeats, the first after `seconds`."""
-        self.drop(kept)
-        self._tasks[kept] = asyncio.create_task(self._beat(kept, seconds), name="heartbeats")
+        self.drop(leased)
+        self._tasks[leased] = asyncio.create_task(self._beat(leased, seconds), name="heartbeats")
 
-    def drop(self, kept: Leased) -> None:
+    def drop(self, leased: Leased) -> None:
         """Stop the heartbeats; one that is under way may still arrive."""
-        task = self._tasks.pop(kept, None)
+        task = self._tasks.pop(leased, None)
         if task is not None:
             task.cancel()
 
     async def close(self) -> None:
         """Stop all heartbeats."""
         tasks = list(self._tasks.values())
-        for kept in list(self._tasks):
-            self.drop(kept)
+        for leased in list(self._tasks):
+            self.drop(leased)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _beat(self, kept: Leased, seconds: float) -> None:
+    async def _beat(self, leased: Leased, seconds: float) -> None:
         again: float | None = seconds
         while again is not None:
             await asyncio.sleep(again)
-            again = await self._caller._perform(kept.beat())
-        self._tasks.pop(kept, None)
+            again = await self._caller._perform(leased.beat())
+        self._tasks.pop(leased, None)
 
 
 class AsyncClient(Calls, Awaiting, AwaitingReader):

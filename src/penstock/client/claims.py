@@ -417,7 +417,7 @@ class Search(ABC, Generic[H]):
         self._stopped = True
 
     @abstractmethod
-    def _claim(self, shown: docs.Claim, found: deque[H]) -> H:
+    def _claim(self, document: docs.Claim, claims: deque[H]) -> H:
         """Return a claim for the loop; `found` has the claims after it."""
 
     def _asking(self, complete: Sequence[tuple[str, int]] = ()) -> Request[docs.Claims]:
@@ -439,9 +439,9 @@ class Search(ABC, Generic[H]):
             complete=complete,
         )
 
-    def _go_on(self, found: deque[H], hold: ClaimBase) -> Flow[docs.Completed]:
+    def _go_on(self, claims: deque[H], hold: ClaimBase) -> Flow[docs.Completed]:
         """Complete a claim by the request that claims the next, unless one is waiting."""
-        if found or self._stopped:
+        if claims or self._stopped:
             return (yield from hold._complete_alone())
         claim = self._asking([(hold.id, hold.token)])
         try:
@@ -452,9 +452,9 @@ class Search(ABC, Generic[H]):
             # The request was refused as a whole, so it completed nothing either.
             return (yield from hold._complete_alone())
         self._in_doubt = False
-        for shown in answer.claims:
-            found.append(self._claim(shown, found))
-            found[-1].keep()
+        for document in answer.claims:
+            claims.append(self._claim(document, claims))
+            claims[-1].keep()
         return (yield from hold._read_end(answer.ended[0]))
 
     def _may_ask_again(self, failure: Failure) -> bool:
@@ -462,8 +462,8 @@ class Search(ABC, Generic[H]):
         self._in_doubt = self._in_doubt or failure.may_be_done
         return is_passing(failure)
 
-    def _onward(self, found: deque[H]) -> Onward | None:
-        return partial(self._go_on, found) if self._ask.ahead else None
+    def _onward(self, claims: deque[H]) -> Onward | None:
+        return partial(self._go_on, claims) if self._ask.ahead else None
 
     def _take(self) -> Flow[Sequence[docs.Claim]]:
         """Claim lots; with `wait`, an unreachable server counts as no work."""
@@ -529,30 +529,30 @@ class Claims(Search[Claim]):
         self._caller = caller
 
     def __iter__(self) -> Iterator[Claim]:
-        found: deque[Claim] = deque()
+        claims: deque[Claim] = deque()
         try:
             while not self._stopped:
-                if found:
-                    claim = found.popleft()
+                if claims:
+                    claim = claims.popleft()
                     # From here on only a `with` block renews its lease.
                     self._keeper.drop(claim)
                     if not claim.lost:
                         yield claim
-                elif taken := self._caller._perform(self._take()):
-                    found.extend(self._claim(shown, found) for shown in taken)
-                    for later in list(found)[1:]:
-                        later.keep()
+                elif documents := self._caller._perform(self._take()):
+                    claims.extend(self._claim(document, claims) for document in documents)
+                    for waiting in list(claims)[1:]:
+                        waiting.keep()
                 elif self._ask.wait:
                     self._caller._perform(self._rest())
                 else:
                     return
         finally:
-            for unused in found:
+            for unused in claims:
                 with suppress(PenstockError):
                     unused.release()
 
-    def _claim(self, shown: docs.Claim, found: deque[Claim]) -> Claim:
-        return Claim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))
+    def _claim(self, document: docs.Claim, claims: deque[Claim]) -> Claim:
+        return Claim(self._caller, self._keeper, document, self._asked_at, self._onward(claims))
 
 
 class AsyncClaims(Search[AsyncClaim]):
@@ -566,27 +566,28 @@ class AsyncClaims(Search[AsyncClaim]):
         self._caller = caller
 
     async def __aiter__(self) -> AsyncIterator[AsyncClaim]:
-        found: deque[AsyncClaim] = deque()
+        claims: deque[AsyncClaim] = deque()
         try:
             while not self._stopped:
-                if found:
-                    claim = found.popleft()
+                if claims:
+                    claim = claims.popleft()
                     # From here on it is kept by its `async with` block, or not at all.
                     self._keeper.drop(claim)
                     if not claim.lost:
                         yield claim
-                elif taken := await self._caller._perform(self._take()):
-                    found.extend(self._claim(shown, found) for shown in taken)
-                    for later in list(found)[1:]:
-                        later.keep()
+                elif documents := await self._caller._perform(self._take()):
+                    claims.extend(self._claim(document, claims) for document in documents)
+                    for waiting in list(claims)[1:]:
+                        waiting.keep()
                 elif self._ask.wait:
                     await self._caller._perform(self._rest())
                 else:
                     return
         finally:
-            for unused in found:
+            for unused in claims:
                 with suppress(PenstockError):
                     await unused.release()
 
-    def _claim(self, shown: docs.Claim, found: deque[AsyncClaim]) -> AsyncClaim:
-        return AsyncClaim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))
+    def _claim(self, document: docs.Claim, claims: deque[AsyncClaim]) -> AsyncClaim:
+        onward = self._onward(claims)
+        return AsyncClaim(self._caller, self._keeper, document, self._asked_at, onward)

@@ -21,25 +21,25 @@ def endpoint(url: str | None, api_key: str | None) -> tuple[str, str | None]:
 Name = str | tuple[str, str]
 
 
-def read_name(given: Name, namespace: str | None = None) -> EntityId:
+def read_name(name: Name, namespace: str | None = None) -> EntityId:
     """Read NAMESPACE/NAME, or a plain name in a namespace.
 
     A namespace that is a URL goes up to the path: `s3://lake/raw/orders` is raw/orders in
     s3://lake. A pair of namespace and name is always exact.
     """
-    if not isinstance(given, str):
-        return EntityId(*given)
-    scheme = given.find("://")
-    slash = given.find("/", scheme + 3 if scheme > 0 else 0)
-    if slash > 0 and given[slash + 1 :]:
-        return EntityId(given[:slash], given[slash + 1 :])
-    if namespace is None or not given:
-        raise Invalid(f"{given!r} says no namespace; write it as NAMESPACE/NAME")
-    return EntityId(namespace, given)
+    if not isinstance(name, str):
+        return EntityId(*name)
+    scheme = name.find("://")
+    slash = name.find("/", scheme + 3 if scheme > 0 else 0)
+    if slash > 0 and name[slash + 1 :]:
+        return EntityId(name[:slash], name[slash + 1 :])
+    if namespace is None or not name:
+        raise Invalid(f"{name!r} says no namespace; write it as NAMESPACE/NAME")
+    return EntityId(namespace, name)
 
 
-def names(given: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
+def names(name: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
     """Read several names; a single text counts as one name."""
-    if isinstance(given, str):
-        given = [given]
-    return None if given is None else [read_name(name, namespace) for name in given]
+    if isinstance(name, str):
+        name = [name]
+    return None if name is None else [read_name(name, namespace) for name in name]

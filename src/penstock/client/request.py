@@ -113,8 +113,8 @@ class Request(Generic[T]):
         """Return the same request with a function applied to its answer."""
         assert self.settle is None, "what settles a call knows its last form"
         before = self.read
-        kept = {name: getattr(self, name) for name in _KEPT}
-        return Request(read=lambda content: change(before(content)), **kept)
+        others = {name: getattr(self, name) for name in _KEPT}
+        return Request(read=lambda content: change(before(content)), **others)
 
     def settled(self, settle: "Callable[[T | ApiError], Flow[T]]") -> "Request[T]":
         """Return the same request as a repeatable one."""
@@ -261,10 +261,10 @@ def reader(shape: type[T]) -> Callable[[bytes], T]:
     so that the rest of the answer stays readable.
     """
     with _reading:
-        found: msgspec.json.Decoder[T] | None = _readers.get(shape)
-        if found is None:
-            found = _readers[shape] = msgspec.json.Decoder(shape, float_hook=float)
-        return found.decode
+        decoder: msgspec.json.Decoder[T] | None = _readers.get(shape)
+        if decoder is None:
+            decoder = _readers[shape] = msgspec.json.Decoder(shape, float_hook=float)
+        return decoder.decode
 
 
 _reading = threading.Lock()
@@ -371,8 +371,8 @@ def _back_off(tries: int, failure: Failure) -> float:
     """Return the wait before a retry, with jitter so that clients do not retry together."""
     most = min(_FIRST_SECONDS * 2.0 ** min(tries, 10), _MOST_SECONDS)
     wait = random.uniform(most / 2, most)
-    asked = failure.retry_after_seconds if isinstance(failure, ApiError) else None
-    return wait if asked is None else max(wait, asked)
+    retry_after_seconds = failure.retry_after_seconds if isinstance(failure, ApiError) else None
+    return wait if retry_after_seconds is None else max(wait, retry_after_seconds)
 
 
 P = ParamSpec("P")

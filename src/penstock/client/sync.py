@@ -42,10 +42,10 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def keep(self, kept: Leased, seconds: float) -> None:
+    def keep(self, leased: Leased, seconds: float) -> None:
         """Send heartbeats, the first after `seconds`."""
         with self._changed:
-            self._due[kept] = time.monotonic() + seconds
+            self._due[leased] = time.monotonic() + seconds
             # A fork does not copy the thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -54,10 +54,10 @@ class Heartbeats:
                 self._thread.start()
             self._changed.notify()
 
-    def drop(self, kept: Leased) -> None:
+    def drop(self, leased: Leased) -> None:
         """Stop the heartbeats; one that is under way may still arrive."""
         with self._changed:
-            self._due.pop(kept, None)
+            self._due.pop(leased, None)
 
     def close(self) -> None:
         """Stop all heartbeats."""
@@ -67,15 +67,15 @@ class Heartbeats:
 
     def _run(self) -> None:
         with self._connect() as caller:
-            while (kept := self._next()) is not None:
-                again = caller._perform(kept.beat())
+            while (leased := self._next()) is not None:
+                again = caller._perform(leased.beat())
                 with self._changed:
-                    if kept not in self._due:
+                    if leased not in self._due:
                         continue
                     if again is None:
-                        del self._due[kept]
+                        del self._due[leased]
                     else:
-                        self._due[kept] = time.monotonic() + again
+                        self._due[leased] = time.monotonic() + again
 
     def _next(self) -> Leased | None:
         """Wait for the next heartbeat that is due; return None after a while without any."""
@@ -83,10 +83,10 @@ class Heartbeats:
             idle_until = time.monotonic() + IDLE_SECONDS
             while not self._closed:
                 now = time.monotonic()
-                kept = min(self._due, key=self._due.__getitem__, default=None)
-                until = idle_until if kept is None else self._due[kept]
-                if kept is not None and until <= now:
-                    return kept
+                leased = min(self._due, key=self._due.__getitem__, default=None)
+                until = idle_until if leased is None else self._due[leased]
+                if leased is not None and until <= now:
+                    return leased
                 if until <= now:
                     break
                 self._changed.wait(until - now)

@@ -55,7 +55,7 @@ def arc(
 
     def decorate(function: F) -> F:
         _check_place(function)
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "namespace": namespace,
             "project": project,
             "version": version,
@@ -77,7 +77,7 @@ def arc(
             "name": name or function.__name__,
             "inputs": list(inputs),
             "outputs": list(outputs),
-            **_given(said),
+            **_given(fields),
             "workload": _given(workload),
         }
         setattr(function, MARK, declared)

@@ -84,7 +84,7 @@ def _docs() -> Page:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Progress:
     """The facts about a request that its log line needs, and its share of the budget."""
 
     share: Share
@@ -125,33 +125,33 @@ class Api:
         started = perf_counter()
         method: str = scope["method"]
         template = _UNMATCHED
-        asked = _Asked(Share(self.state.budget))
-        given: Answer | Flow
+        progress = _Progress(Share(self.state.budget))
+        response: Answer | Flow
         try:
             head = heading(scope["headers"])
             sender = sender_of(scope, head, self.state.gate.proxies)
-            asked.caller = sender.caller
+            progress.caller = sender.caller
             check_host(scope)
             route, names = self._surface.router.find(method, scope["raw_path"])
             template = route.path
             with called_from(sender.caller):
-                given = await self._serve(route, names, scope, receive, head, sender, asked)
+                response = await self._serve(route, names, scope, receive, head, sender, progress)
         except Disconnected:
             return
         except Exception as error:
-            with logs.about(route=f"{method} {template}", key=asked.key, client=asked.caller):
-                refused = given = refusal(error)
+            with logs.about(route=f"{method} {template}", key=progress.key, client=progress.caller):
+                refused = response = refusal(error)
                 _tell(refused.status, error, is_known=template is not _UNMATCHED)
-            if asked.has_unread_body:
+            if progress.has_unread_body:
                 # The client should stop sending a body that is not read.
-                given = refused._replace(headers=(*refused.headers, _HANG_UP))
+                response = refused._replace(headers=(*refused.headers, _HANG_UP))
         finally:
-            asked.share.release()
-        if isinstance(given, Flow):
+            progress.share.release()
+        if isinstance(response, Flow):
             self.state.metrics.answered(method, template, 200, perf_counter() - started)
-            await pour(given, method, receive, send)
+            await pour(response, method, receive, send)
             return
-        start, body = messages(given)
+        start, body = messages(response)
         try:
             await send(start)
             await send(body)
@@ -159,7 +159,7 @@ class Api:
             return
         # A caller can invent methods and paths without end, so they must not become labels.
         shown = method if template is not _UNMATCHED else _UNMATCHED
-        self.state.metrics.answered(shown, template, given.status, perf_counter() - started)
+        self.state.metrics.answered(shown, template, response.status, perf_counter() - started)
 
     def close(self) -> None:
         """End all threads, and report the keys that were refused."""
@@ -174,17 +174,17 @@ class Api:
         receive: Receive,
         head: Heading,
         sender: Sender,
-        asked: _Asked,
+        progress: _Progress,
     ) -> Answer | Flow:
         """Authenticate the caller, check its rights and run the handler."""
-        asked.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
+        progress.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
         key = await self._admit(route, names, head, sender)
-        asked.key = key.name
+        progress.key = key.name
         self.state.rates.count_request(key)
         if head.traceparent is None or not tracing.is_on():
-            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+            return await self._handle(route, names, scope, receive, head, sender, key, progress)
         with tracing.called_by(head.traceparent.decode("latin-1")):
-            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+            return await self._handle(route, names, scope, receive, head, sender, key, progress)
 
     async def _handle(
         self,
@@ -195,7 +195,7 @@ class Api:
         head: Heading,
         sender: Sender,
         key: Key,
-        asked: "_Asked",
+        progress: "_Progress",
     ) -> Answer | Flow:
         """Collect what the handler needs, and run it."""
         for what, name in names.items():
@@ -213,9 +213,9 @@ class Api:
             count = partial(self.state.rates.count_bytes, key)
             arguments["stream"] = Stream(receive, head, bytes_max, count)
         elif "content" in needs:
-            arguments["content"] = await self._content(head, receive, key, asked)
+            arguments["content"] = await self._content(head, receive, key, progress)
         elif "body" in needs:
-            content = await self._content(head, receive, key, asked)
+            content = await self._content(head, receive, key, progress)
             parse, depth_max = self._surface.bodies[route], self.state.limits.json_depth_max
             if len(content) > PARSE_INLINE_BYTES_MAX:
                 arguments["body"] = await self.state.parse(parse, content, depth_max)
@@ -282,11 +282,13 @@ class Api:
             key.require_every_namespace()
         return key
 
-    async def _content(self, head: Heading, receive: Receive, key: Key, asked: "_Asked") -> bytes:
+    async def _content(
+        self, head: Heading, receive: Receive, key: Key, progress: "_Progress"
+    ) -> bytes:
         """Read and unpack the body; it counts in the budget until the request is answered."""
-        share, bytes_max = asked.share, self._bytes_max
+        share, bytes_max = progress.share, self._bytes_max
         content = await read_content(receive, head.length, bytes_max, share)
-        asked.has_unread_body = False
+        progress.has_unread_body = False
         if head.encoding is not None:
             if len(content) > UNPACK_INLINE_BYTES_MAX:
                 unpacking = self.state.parse(unpack, content, head.encoding, bytes_max, share)

@@ -457,5 +457,5 @@ def _without_upgrade(header: Header) -> Header | None:
     if name != b"connection":
         return header
     tokens = [token.strip() for token in value.split(b",")]
-    kept = [token for token in tokens if token.lower() not in (b"upgrade", b"http2-settings")]
-    return (name, b", ".join(kept)) if kept else None
+    remaining = [token for token in tokens if token.lower() not in (b"upgrade", b"http2-settings")]
+    return (name, b", ".join(remaining)) if remaining else None

@@ -44,33 +44,35 @@ def shown_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
 
 def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
     """Return a batch with the secrets of its URL masked."""
-    told = batch.submission
+    submission = batch.submission
     return ShownBatch(
         id=batch.id,
         collection=batch.collection,
         status=batch.status,
         message=batch.message,
-        submitter=told.submitter,
-        payload_url=shown(told.payload_url),
-        payload_name=told.payload_name or "",
-        payload_type=told.type,
-        mode=told.submission_mode,
-        key=None if told.key == told.payload_url else told.key,  # an upload's key is its URL
+        submitter=submission.submitter,
+        payload_url=shown(submission.payload_url),
+        payload_name=submission.payload_name or "",
+        payload_type=submission.type,
+        mode=submission.submission_mode,
+        key=None
+        if submission.key == submission.payload_url
+        else submission.key,  # an upload's key is its URL
         jobs=batch.jobs,
         tally=None if tallies is None else shown_tally(tallies),
         last_modified=format_time(batch.last_modified),
-        submitted_at=format_time(told.submitted_at),
+        submitted_at=format_time(submission.submitted_at),
         locked_by=batch.locked_by or None,
     )
 
 
 def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
     """Return an ingest job with the secrets of its URL masked."""
-    told = job.configuration
+    configuration = job.configuration
     return ShownIngestJob(
         id=job.id,
         batch=job.batch_id,
-        collection=told.profile_name,
+        collection=configuration.profile_name,
         status=job.status,
         last_successful_status=job.last_successful_status,
         resumes_at=_resumes_at(job),
@@ -78,14 +80,14 @@ def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJo
         message=job.message,
         priority=job.priority,
         space_needed=job.space_needed,
-        payload_url=shown(told.payload_url),
-        payload_name=told.payload_name,
-        payload_type=told.payload_type,
-        mode=told.submission_mode,
+        payload_url=shown(configuration.payload_url),
+        payload_name=configuration.payload_name,
+        payload_type=configuration.payload_type,
+        mode=configuration.submission_mode,
         primary_id=job.identifiers.primary,
         local_ids=job.identifiers.local_id,
-        title=told.erc_what,
-        working_folder=told.working_dir,
+        title=configuration.erc_what,
+        working_folder=configuration.working_dir,
         last_modified=format_time(job.last_modified),
         history=[ReachedState(step.status, format_time(step.at)) for step in job.history],
         locked_by=job.locked_by or None,

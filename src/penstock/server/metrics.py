@@ -86,8 +86,8 @@ class Metrics:
         )
         self._request_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
-    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
-        return Gauge(name, told, labels, registry=self.registry)
+    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(name, description, labels, registry=self.registry)
 
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Set the function that reports the queue length on each scrape."""
@@ -102,7 +102,7 @@ class Metrics:
         for state in _SHOWN_STATES:
             self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
 
-    def backlog_counted(self, backlog: Backlog | None, told: Mapping[Told, int]) -> None:
+    def backlog_counted(self, backlog: Backlog | None, deliveries: Mapping[Told, int]) -> None:
         """Record the open work of jobs and the deliveries to subscribers; None is unknown."""
         for gauge in (self._lots, self._oldest, self._subscribers):
             gauge.clear()
@@ -113,7 +113,7 @@ class Metrics:
         self._oldest.labels("ready").set(backlog.ready_seconds)
         self._oldest.labels("running").set(backlog.running_seconds)
         for each in Told:
-            self._subscribers.labels(each).set(told.get(each, 0))
+            self._subscribers.labels(each).set(deliveries.get(each, 0))
 
     def event_received(self, event_type: str) -> None:
         """Count an event that was committed."""

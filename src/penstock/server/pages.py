@@ -35,11 +35,11 @@ class Site:
         self._files = files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = self._answer(scope)
-        if given is None:
+        response = self._answer(scope)
+        if response is None:
             await self._api(scope, receive, send)
             return
-        start, body = messages(given, guards=())
+        start, body = messages(response, guards=())
         if scope["method"] == "HEAD":
             body["body"] = b""
         await send(start)

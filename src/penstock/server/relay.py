@@ -87,9 +87,9 @@ class Follower:
     def taken(self) -> list[Frame]:
         """Return all waiting events, and remove them."""
         self.news.clear()
-        found = list(self.waiting)
+        frames = list(self.waiting)
         self.waiting.clear()
-        return found
+        return frames
 
 
 class Relay:

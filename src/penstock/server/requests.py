@@ -279,9 +279,9 @@ class IngestRequest(AuthorizedRequest):
 _log = logging.getLogger(__name__)
 
 
-def claimed(context: RequestContext, found: Iterable[Claimed], began: Micros) -> None:
+def claimed(context: RequestContext, claims: Iterable[Claimed], began: Micros) -> None:
     """Log new claims."""
-    for claim in found:
+    for claim in claims:
         ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
         with logs.about(**ids, key=context.key.name):
             _log.info("lot %s is claimed by %s, try %d", claim.lot, claim.owner, claim.attempt)

@@ -37,8 +37,8 @@ class JoiningTransport:
             self._later = self._loop.call_soon(self._send)
             return
         self._later.cancel()
-        self._later, kept = None, self._kept
-        self._transport.writelines((kept, data))
+        self._later, buffered = None, self._kept
+        self._transport.writelines((buffered, data))
 
     def flush(self) -> None:
         """Send buffered data."""
@@ -107,20 +107,20 @@ def answer(value: object, status: int = 200, headers: tuple[Header, ...] = ()) -
 
 
 def messages(
-    given: Answer, guards: tuple[Header, ...] = (NO_SNIFF, NO_STORE)
+    response: Answer, guards: tuple[Header, ...] = (NO_SNIFF, NO_STORE)
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a response as the two messages of ASGI.
 
     By default, `guards` forbid content sniffing and caching.
     """
     headers = [
-        (b"content-type", given.content_type),
-        (b"content-length", str(len(given.body)).encode()),
+        (b"content-type", response.content_type),
+        (b"content-length", str(len(response.body)).encode()),
         *guards,
-        *given.headers,
+        *response.headers,
     ]
-    start = {"type": "http.response.start", "status": given.status, "headers": headers}
-    return start, {"type": "http.response.body", "body": given.body}
+    start = {"type": "http.response.start", "status": response.status, "headers": headers}
+    return start, {"type": "http.response.body", "body": response.body}
 
 
 _log = logging.getLogger(__name__)

@@ -256,11 +256,11 @@ def describe_auth(plane: Plane) -> str:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, or raise an error with the reason."""
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         # `localhost` may be IPv4 and IPv6; programs that use 127.0.0.1 must reach it.
-        family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+        family, *_, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(
             address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=both

@@ -71,8 +71,8 @@ class AdminCalls:
         offset: int = 0,
     ) -> Request[AuditLog]:
         """The audit log, newest first; `action` is a part of an action's name."""
-        asked = {"who": who, "action": action, "since": since}
-        return get(AuditLog, "audit", limit=limit, offset=offset, **asked)
+        query = {"who": who, "action": action, "since": since}
+        return get(AuditLog, "audit", limit=limit, offset=offset, **query)
 
     @call
     def export_audit(

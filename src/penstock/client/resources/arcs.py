@@ -259,8 +259,8 @@ def _move(backfill_id: str, move: str, why: str) -> Request[Backfill]:
 
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:
     """Return a declaration as JSON, without the names that are in the path."""
-    said = {key: value for key, value in declaration.items() if key not in left_out}
-    return encode_json(_camel(said))
+    fields = {key: value for key, value in declaration.items() if key not in left_out}
+    return encode_json(_camel(fields))
 
 
 def _camel(value: Any) -> Any:

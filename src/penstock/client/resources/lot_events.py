@@ -168,5 +168,5 @@ class StreamCalls:
         It begins now, or after an event; 0 begins with the oldest. A lost connection is opened
         again, and no event is skipped. After an event that was pruned it raises ApiError (409).
         """
-        asked = StreamCalls._stream.request(after=after, namespace=namespace, dataset=dataset)
-        return Following(asked, after)
+        request = StreamCalls._stream.request(after=after, namespace=namespace, dataset=dataset)
+        return Following(request, after)

@@ -261,8 +261,8 @@ class LotCalls:
         offset: int = 0,
     ) -> Request[DatasetChecks]:
         """The check results of a dataset's lots, newest first, or only the failures."""
-        asked = {"failed": failed, "limit": limit, "offset": offset}
-        return get(DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
+        query = {"failed": failed, "limit": limit, "offset": offset}
+        return get(DatasetChecks, *_dataset(namespace, dataset), "checks", **query)
 
     @call
     def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[LotChecks]:

@@ -74,10 +74,10 @@ async def create_key(context: RequestContext, body: KeyBody) -> CreatedKey:
     _require_key(context.key)
     keys, who = context.plane.keys, context.key.name
     rate = Rate(body.requests_per_second, body.bytes_per_second)
-    made = await context.state.in_thread(
+    created = await context.state.in_thread(
         keys.create, body.name, body.role, namespace=body.namespace, rate=rate, who=who
     )
-    return CreatedKey(_shown(made.key), made.token)
+    return CreatedKey(_shown(created.key), created.token)
 
 
 async def limit_key(context: RequestContext, name: str, body: RateBody) -> ShownKey:
@@ -94,8 +94,8 @@ async def limit_key(context: RequestContext, name: str, body: RateBody) -> Shown
 async def list_keys(context: RequestContext, query: KeysQuery) -> ShownKeys:
     """List active keys, or with `revoked=true` all keys."""
     keys = context.plane.keys
-    found = await context.state.in_thread(keys.listed, revoked=query.revoked)
-    return ShownKeys([_shown(key) for key in found])
+    rows = await context.state.in_thread(keys.listed, revoked=query.revoked)
+    return ShownKeys([_shown(key) for key in rows])
 
 
 async def revoke_key(context: RequestContext, name: str) -> ShownKey:
@@ -109,10 +109,10 @@ async def revoke_key(context: RequestContext, name: str) -> ShownKey:
 def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
     """List the audit log, newest first."""
     since = moment(query.since, "since")
-    found = audit.entries(
+    entries = audit.entries(
         tx, query.limit, query.offset, who=query.who, action=query.action, since=since
     )
-    return AuditLog([_shown_entry(entry) for entry in found])
+    return AuditLog([_shown_entry(entry) for entry in entries])
 
 
 def export_audit(tx: Transaction, query: ExportQuery) -> AuditExport:

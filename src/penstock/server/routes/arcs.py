@@ -139,24 +139,24 @@ def list_lots(tx: Transaction, namespace: str, arc: str, query: ArcLotsQuery) ->
 
 async def get_lot(context: RequestContext, namespace: str, arc: str, lot: str) -> ArcLotDetail:
     """Show a lot of an arc: its parts, failed attempts and manifests."""
-    found = await context.read(get_arc_lot, namespace, arc, lot)
-    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, found)
+    detail = await context.read(get_arc_lot, namespace, arc, lot)
+    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, detail)
 
 
-def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDetail:
+def _with_parts(objects: Callable[[], Objects], detail: ArcLotDetail) -> ArcLotDetail:
     """Return a lot with the parts that its root manifest lists, if it is published."""
-    current = next((line for line in found.manifests if line.is_current), None)
-    if found.parts or found.state is not ArcState.COMPLETE or current is None or not current.uris:
-        return found
+    current = next((line for line in detail.manifests if line.is_current), None)
+    if detail.parts or detail.state is not ArcState.COMPLETE or current is None or not current.uris:
+        return detail
     try:
         root = read_manifest(objects(), current.key)
     except NotFound:  # the manifest file was removed by other means: show what the database has
-        return found
+        return detail
     parts = [
         ArcPart(line.part, PartState(line.state), None, None, None, line.uris, line.bytes)
         for line in root.parts
     ]
-    return msgspec.structs.replace(found, parts=parts)
+    return msgspec.structs.replace(detail, parts=parts)
 
 
 async def clean(

@@ -150,24 +150,24 @@ async def claim_lots(context: RequestContext, namespace: str, job: str, body: Cl
     activity_log.ended(context, taken.ended, began)
     activity_log.claimed(context, taken.claimed, began)
     why = None if taken.claimed else await context.read(no_work.why_nothing, namespace, job)
-    claims = [_claim(found) for found in taken.claimed]
+    claims = [_claim(claim) for claim in taken.claimed]
     return Claims(claims, why, _ended(body.complete, taken.ended))
 
 
-def _claim(found: Claimed) -> Claim:
+def _claim(claim: Claimed) -> Claim:
     return Claim(
-        id=found.id,
-        token=found.token,
-        namespace=found.namespace,
-        job=found.job,
-        lot=found.lot,
-        owner=found.owner,
-        attempt=found.attempt,
-        attempts_max=found.attempts_max,
-        lease_seconds=found.lease_seconds,
-        lease_until=format_time(found.lease_until),
-        inputs=[PinnedInput(d.namespace, d.name, d.version) for d in found.inputs],
-        outputs=[EntityId(d.namespace, d.name) for d in found.outputs],
+        id=claim.id,
+        token=claim.token,
+        namespace=claim.namespace,
+        job=claim.job,
+        lot=claim.lot,
+        owner=claim.owner,
+        attempt=claim.attempt,
+        attempts_max=claim.attempts_max,
+        lease_seconds=claim.lease_seconds,
+        lease_until=format_time(claim.lease_until),
+        inputs=[PinnedInput(d.namespace, d.name, d.version) for d in claim.inputs],
+        outputs=[EntityId(d.namespace, d.name) for d in claim.outputs],
     )
 
 

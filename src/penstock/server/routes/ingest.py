@@ -181,12 +181,12 @@ def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
     page = query.limit, query.before
     if names is None:
         return request.store.batches(BatchFilter(query.status), *page)
-    found = [
+    batches = [
         batch
         for name in names
         for batch in request.store.batches(BatchFilter(query.status, name), *page)
     ]
-    return sorted(found, key=lambda batch: batch.id, reverse=True)[: query.limit]
+    return sorted(batches, key=lambda batch: batch.id, reverse=True)[: query.limit]
 
 
 def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
@@ -210,31 +210,31 @@ def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -
 
 def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
     """Show the last report of a batch to its depositor; `text` is the text of the letter."""
-    found = request.batch(batch)
-    report = report_of(found)
+    row = request.batch(batch)
+    report = report_of(row)
     if report is None:
-        reason = f": {found.message}" if found.message else ""
+        reason = f": {row.message}" if row.message else ""
         raise NotFound(
-            f"batch {batch} is {found.status}{reason}; it has a report once its jobs have ended"
+            f"batch {batch} is {row.status}{reason}; it has a report once its jobs have ended"
         )
-    # What was kept before texts were names its jobs, and says no more of them.
-    return shown_report(report, report.text or report_letter(found, report, (), ()).text)
+    # A report from before texts were stored only names its jobs.
+    return shown_report(report, report.text or report_letter(row, report, (), ()).text)
 
 
 def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
     """List the jobs of all batches in a state, in queue order."""
     after = None if query.after is None else _place(query.after)
     names = request.narrowed(query.collection)
-    found: list[IngestJob] = []
+    jobs_shown: list[IngestJob] = []
     looked_at = 0
     size = query.limit if names is None else _PAGE
-    while len(found) < query.limit and looked_at < _LOOKED_AT_MAX:
+    while len(jobs_shown) < query.limit and looked_at < _LOOKED_AT_MAX:
         jobs = request.store.waiting(query.status, size, after)
         for job in jobs:
             after = job.place
             if names is None or job.configuration.profile_name in names:
-                found.append(job)
-                if len(found) == query.limit:
+                jobs_shown.append(job)
+                if len(jobs_shown) == query.limit:
                     break
         else:
             if len(jobs) < size:
@@ -242,7 +242,7 @@ def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJo
                 break
         looked_at += len(jobs)
     last = after if query.limit else None
-    return IngestJobs(_shown_jobs(request, found), None if last is None else _text(last))
+    return IngestJobs(_shown_jobs(request, jobs_shown), None if last is None else _text(last))
 
 
 def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
@@ -252,11 +252,11 @@ def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJo
     """
     names = request.narrowed(None)
     if names is None:
-        found = request.store.failed(query.limit) if query.limit else []
+        jobs_shown = request.store.failed(query.limit) if query.limit else []
     else:
         jobs = request.store.failed(_LOOKED_AT_MAX)
-        found = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
-    return FailedJobs([shown_job(job) for job in found])
+        jobs_shown = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
+    return FailedJobs([shown_job(job) for job in jobs_shown])
 
 
 def _place(text: str) -> Place:
@@ -340,16 +340,16 @@ def delete_collection(request: IngestRequest, collection: str) -> Empty:
 
 def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Hold a collection: its batches and jobs that have not begun are held."""
-    found = request.collection(collection)
+    row = request.collection(collection)
     request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(request, found)
+    return _shown(request, row)
 
 
 def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Release the hold of a collection. Batches and jobs that it held stay held until released."""
-    found = request.collection(collection)
+    row = request.collection(collection)
     request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(request, found)
+    return _shown(request, row)
 
 
 def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:

@@ -80,11 +80,11 @@ def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
     return after
 
 
-def _position(tx: Transaction, asked: int | None) -> int:
-    if asked is None:
+def _position(tx: Transaction, after: int | None) -> int:
+    if after is None:
         return last_id(tx)
-    check_kept(tx, asked)
-    return asked
+    check_kept(tx, after)
+    return after
 
 
 @dataclass

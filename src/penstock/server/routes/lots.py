@@ -87,7 +87,7 @@ def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Lo
     _require(tx, key, namespace, dataset)
     read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
     page = read(tx, namespace, dataset, query.limit, query.offset)
-    return Lots([visibility.lot(found, key.namespace) for found in page.items], page.total_count)
+    return Lots([visibility.lot(item, key.namespace) for item in page.items], page.total_count)
 
 
 def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
@@ -108,15 +108,15 @@ def list_lot_log(
     """List the log of a lot, in its dataset and in the jobs around it, newest first."""
     _require(tx, key, namespace, dataset)
     page = query.limit, query.offset
-    found = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
-    return Log(visibility.log(found, key.namespace))
+    entries = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
+    return Log(visibility.log(entries, key.namespace))
 
 
 def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
     """Refuse a second name of another namespace's dataset to a key of one namespace."""
     if key.namespace is not None:
-        found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
-        key.require_own(found.namespace)
+        row = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
+        key.require_own(row.namespace)
 
 
 async def hold_dataset(
@@ -155,9 +155,9 @@ async def hold_lot(
     """Hold a lot of a dataset for all jobs. A held lot gets another reason."""
     before = await _hold_lot(context, namespace, dataset, lot, body, hold=True)
     shown = await context.read(reading_lots.show_lot, namespace, dataset, lot)
-    found = visibility.lot(shown, context.key.namespace)
+    visible = visibility.lot(shown, context.key.namespace)
     held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
-    return LotOnHold(*structs.astuple(found), held_before=held)
+    return LotOnHold(*structs.astuple(visible), held_before=held)
 
 
 async def unhold_lot(
@@ -168,8 +168,8 @@ async def unhold_lot(
     If the lot is not held, the answer is a conflict that names what stops it instead.
     """
     await _hold_lot(context, namespace, dataset, lot, body, hold=False)
-    found = await context.read(reading_lots.show_lot, namespace, dataset, lot)
-    return visibility.lot(found, context.key.namespace)
+    row = await context.read(reading_lots.show_lot, namespace, dataset, lot)
+    return visibility.lot(row, context.key.namespace)
 
 
 async def _hold_lot(
@@ -223,8 +223,8 @@ async def accept_lot(
         follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
 
     await context.state.in_thread(work)
-    found = await context.read(lots.show_lot, namespace, dataset, lot)
-    return visibility.lot(found, context.key.namespace)
+    row = await context.read(lots.show_lot, namespace, dataset, lot)
+    return visibility.lot(row, context.key.namespace)
 
 
 async def list_stale(context: RequestContext, query: StaleQuery) -> WorkPage:
@@ -249,9 +249,7 @@ def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
         limit=query.limit,
         offset=query.offset,
     )
-    return HeldLots(
-        [visibility.held(found, key.namespace) for found in page.items], page.total_count
-    )
+    return HeldLots([visibility.held(item, key.namespace) for item in page.items], page.total_count)
 
 
 ROUTES = (

@@ -50,7 +50,7 @@ class GapsQuery(Query, frozen=True):
     causes: bool = True
 
 
-class _Known(Shape, frozen=True):
+class _CurrentManifest(Shape, frozen=True):
     """A manifest as the database has it."""
 
     row: ManifestRow
@@ -62,11 +62,11 @@ async def get_manifest(
 ) -> LotManifest:
     """Show the manifest of a lot's current version, or of another; items come in pages."""
     await context.require_dataset(namespace, dataset)
-    known = await context.read(_find, namespace, dataset, lot, query.version)
+    manifest = await context.read(_find, namespace, dataset, lot, query.version)
 
     def work() -> LotManifest:
         try:
-            return _show(context.plane.objects, namespace, dataset, known, query)
+            return _show(context.plane.objects, namespace, dataset, manifest, query)
         except NotFound as error:
             raise Conflict(
                 f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
@@ -110,9 +110,11 @@ async def remove(
     return RemovedLot(namespace, dataset, lot, manifest)
 
 
-def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None) -> _Known:
-    found = get_lot(tx, namespace, dataset, lot)
-    wanted = ids.run_id(version) if version is not None else found.version
+def _find(
+    tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None
+) -> _CurrentManifest:
+    lot_row = get_lot(tx, namespace, dataset, lot)
+    wanted = ids.run_id(version) if version is not None else lot_row.version
     row = manifest_rows(tx, [wanted]).get(wanted) if wanted is not None else None
     if row is None or (row.dataset_id, row.lot) != (find_dataset(tx, namespace, dataset), lot):
         which = f"version {version} of lot {lot}" if version is not None else f"lot {lot}"
@@ -120,13 +122,13 @@ def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str 
             f"{which} of {namespace}/{dataset} has no manifest: it was registered without one, or "
             "was never made"
         )
-    return _Known(row, row.version_id == found.version)
+    return _CurrentManifest(row, row.version_id == lot_row.version)
 
 
 def _show(
-    objects: Objects, namespace: str, dataset: str, known: _Known, query: ManifestQuery
+    objects: Objects, namespace: str, dataset: str, manifest: _CurrentManifest, query: ManifestQuery
 ) -> LotManifest:
-    row = known.row
+    row = manifest.row
     root = read_manifest(objects, row.key)
     items = islice(_items(objects, root, query.offset), query.limit)
     return LotManifest(
@@ -134,7 +136,7 @@ def _show(
         dataset=dataset,
         lot=row.lot,
         version=row.version_id,
-        is_current=known.is_current,
+        is_current=manifest.is_current,
         state=ManifestState(row.state),
         uri_type=root.uri_type,
         label=root.dataset.version,

@@ -118,15 +118,15 @@ def _target(asked: BadLots) -> Target:
 async def list_replays(context: RequestContext, query: ReplaysQuery) -> ReplayList:
     """List the last replays, newest first, with their progress."""
     own = context.key.namespace
-    found = await context.state.in_thread(_replays(context).last, query.limit, own or "")
-    return ReplayList([_seen(each, own) for each in found])
+    replays = await context.state.in_thread(_replays(context).last, query.limit, own or "")
+    return ReplayList([_seen(each, own) for each in replays])
 
 
 async def get_replay(context: RequestContext, replay: str) -> Replay:
     """Show a replay and its progress."""
-    found = await context.state.in_thread(_replays(context).status, replay)
-    context.key.require_own(found.namespace)
-    return _seen(found, context.key.namespace)
+    progress = await context.state.in_thread(_replays(context).status, replay)
+    context.key.require_own(progress.namespace)
+    return _seen(progress, context.key.namespace)
 
 
 async def list_replay_steps(context: RequestContext, replay: str, query: StepsQuery) -> ReplaySteps:
@@ -134,14 +134,14 @@ async def list_replay_steps(context: RequestContext, replay: str, query: StepsQu
     await get_replay(context, replay)
     replays = _replays(context)
     which: dict[str, Any] = {"state": query.state, "first": query.first, "most": query.limit}
-    found = await context.state.in_thread(lambda: replays.steps(replay, **which))
-    return ReplaySteps(_seen_steps(found, context.key.namespace))
+    steps = await context.state.in_thread(lambda: replays.steps(replay, **which))
+    return ReplaySteps(_seen_steps(steps, context.key.namespace))
 
 
-def _seen(found: Replay, only: str | None) -> Replay:
+def _seen(progress: Replay, only: str | None) -> Replay:
     """Return a replay without the jobs that a key of one namespace may not see."""
-    going, failed = _seen_steps(found.under_way, only), _seen_steps(found.failures, only)
-    return replace(found, under_way=going, failures=failed)
+    going, failed = _seen_steps(progress.under_way, only), _seen_steps(progress.failures, only)
+    return replace(progress, under_way=going, failures=failed)
 
 
 def _seen_steps(steps: Sequence[ReplayStep], only: str | None) -> list[ReplayStep]:
@@ -267,13 +267,13 @@ async def get_backfill(context: RequestContext, backfill: str) -> Backfill:
 
 async def _own(context: RequestContext, backfill: str) -> Backfill:
     """Return a backfill that the key may see."""
-    found = await context.state.in_thread(_backfills(context).status, backfill)
-    _require(context.key, found)
-    return found
+    progress = await context.state.in_thread(_backfills(context).status, backfill)
+    _require(context.key, progress)
+    return progress
 
 
-def _require(key: Key, found: Backfill) -> None:
-    key.require_own(found.namespace)
+def _require(key: Key, progress: Backfill) -> None:
+    key.require_own(progress.namespace)
 
 
 async def pause_backfill(context: RequestContext, backfill: str, body: WhyBody) -> Backfill:

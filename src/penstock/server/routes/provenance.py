@@ -64,7 +64,7 @@ async def get_provenance(
     """
     as_of = moment(query.as_of, "asOf")
     name = await context.read(_name, namespace, dataset, lot)
-    asked, walk, arrivals = await context.read(_walk, name, as_of, query)
+    start, walk, arrivals = await context.read(_walk, name, as_of, query)
 
     def work() -> Provenance:
         plane = context.plane
@@ -73,7 +73,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(asked)
+        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(start)
 
     return await context.state.in_thread(work)
 
@@ -82,8 +82,8 @@ async def get_prov(
     context: RequestContext, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
 ) -> dict[str, Any]:
     """Show the provenance of a lot as a W3C PROV-JSON document."""
-    found = await get_provenance(context, namespace, dataset, lot, query)
-    return dict(to_prov(found))
+    provenance = await get_provenance(context, namespace, dataset, lot, query)
+    return dict(to_prov(provenance))
 
 
 async def verify_lots(
@@ -123,9 +123,9 @@ def _name(tx: Transaction, namespace: str, dataset: str, lot: str | None) -> Lot
 def _walk(
     tx: Transaction, name: LotName, as_of: Micros | None, query: ProvenanceQuery
 ) -> tuple[LotAt, Walk, Arrivals]:
-    asked = lot_at(tx, name, as_of)
-    walk = walk_back(tx, {asked.version_id: name.lot}, query.depth)
-    return asked, walk, Arrivals(tx, walk, query.files)
+    start = lot_at(tx, name, as_of)
+    walk = walk_back(tx, {start.version_id: name.lot}, query.depth)
+    return start, walk, Arrivals(tx, walk, query.files)
 
 
 class CheckQuery(Query, frozen=True):
@@ -144,8 +144,8 @@ async def check_invariants(context: RequestContext, query: CheckQuery) -> Flow:
 
     It only reads, in snapshots, and no writer waits for it. `first` names the first violations.
     """
-    found = grounds(context.plane, deep=query.deep)
-    return lines(check(found), found.stop)
+    ground = grounds(context.plane, deep=query.deep)
+    return lines(check(ground), ground.stop)
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"

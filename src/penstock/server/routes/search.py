@@ -106,8 +106,8 @@ def search_records(request: IngestRequest, query: RecordsQuery) -> SearchRecords
         records += _runs(tx, text, only)
         records += map(_lot, find_lots(tx, text, only, most))
         records += map(_record, find_keys(tx, text, only, most))
-    found = list({(r.kind, r.name, r.namespace, r.dataset, r.ark): r for r in records}.values())
-    return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
+    unique = list({(r.kind, r.name, r.namespace, r.dataset, r.ark): r for r in records}.values())
+    return SearchRecords(unique[: query.limit], is_cut=len(unique) > query.limit)
 
 
 def _numbered(request: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:

@@ -46,9 +46,9 @@ async def get_readyz(context: RequestContext) -> Health:
 async def get_metrics(context: RequestContext) -> Page:
     """Show counters and timings in Prometheus' text format."""
     state = context.state
-    tally, (backlog, told) = await asyncio.gather(_tally(state), _backlog(state))
+    tally, (backlog, deliveries) = await asyncio.gather(_tally(state), _backlog(state))
     state.metrics.queue_counted(tally)
-    state.metrics.backlog_counted(backlog, told)
+    state.metrics.backlog_counted(backlog, deliveries)
     return Page(CONTENT_TYPE, state.metrics.text())
 
 
@@ -115,9 +115,9 @@ def get_run_family(tx: Transaction, key: Key, run: str) -> RunFamily:
 
     A key of one namespace sees the runs of that namespace.
     """
-    found = catalog.get_run(tx, run)
-    key.require_own(found.job.namespace)
-    return family(tx, found.id, only=key.namespace)
+    row = catalog.get_run(tx, run)
+    key.require_own(row.job.namespace)
+    return family(tx, row.id, only=key.namespace)
 
 
 class StatsQuery(Query, frozen=True):

@@ -107,15 +107,15 @@ def list_object_versions(request: IngestRequest, query: VersionsQuery) -> Object
 def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
     """List the files of a version of an object."""
     newest, *older = _versions(request, query.ark)
-    found = newest
+    row = newest
     if query.version is not None:
-        found = next((row for row in [newest, *older] if row.version == query.version), newest)
-        if found.version != query.version:
+        row = next((row for row in [newest, *older] if row.version == query.version), newest)
+        if row.version != query.version:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = request.context.depository(request.collection(found.collection))
-    files = depository.described_files(found.ark, found.version)
+    depository = request.context.depository(request.collection(row.collection))
+    files = depository.described_files(row.ark, row.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
     )

@@ -82,9 +82,9 @@ def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> 
 
 def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
     """List the log of the claim of a run, newest first."""
-    found = catalog_reading.get_run(tx, run)
-    key.require_own(found.job.namespace)
-    return Log(reading_lots.list_log_of_run(tx, found.id, query.limit, query.offset))
+    run_row = catalog_reading.get_run(tx, run)
+    key.require_own(run_row.job.namespace)
+    return Log(reading_lots.list_log_of_run(tx, run_row.id, query.limit, query.offset))
 
 
 async def resubmit_lots(
@@ -94,8 +94,8 @@ async def resubmit_lots(
     lots = body.lots
     await context.submit(ResubmitLots(context.key.name, body.why, namespace, job, lots))
     activity_log.changed(context, f"{len(lots)} lots are resubmitted", job=f"{namespace}/{job}")
-    found = await context.read(reading_lots.load_work, namespace, job, lots)
-    return WorkList(found, len(found))
+    works = await context.read(reading_lots.load_work, namespace, job, lots)
+    return WorkList(works, len(works))
 
 
 async def prioritize(
