@@ -14,7 +14,7 @@ import { workPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { type Replay as Progress, ReplayShare, SteerReplay } from "./progress";
 
-type Step = Schemas["StepShown"];
+type Step = Schemas["ReplayStep"];
 const STATES = ["pending", "going", "done", "failed", "blocked"] as const;
 const PART = 500;
 

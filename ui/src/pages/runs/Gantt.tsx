@@ -10,7 +10,7 @@ import { plural, span } from "../../kit/words";
 import { Link } from "../../router/Link";
 import { runPlace } from "../../router/places";
 
-type Member = Schemas["Member"];
+type Member = Schemas["FamilyRun"];
 
 export function Gantt({ run }: { run: Schemas["Run"] }) {
   // A run that is part of another is shown among its brothers and sisters.
