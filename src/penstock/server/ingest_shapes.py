@@ -27,22 +27,22 @@ from penstock.schema.lots import Held
 from penstock.states import IngestState
 
 
-def shown_hold(hold: Hold | None) -> Held | None:
+def show_hold(hold: Hold | None) -> Held | None:
     """Return a hold as the API shows it."""
     return None if hold is None else Held(hold.who, hold.why, format_time(hold.since))
 
 
-def shown_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
+def show_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
     """Return a collection with its secret masked."""
-    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=shown_hold(hold))
+    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=show_hold(hold))
 
 
-def shown_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
+def show_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
     """Return the tallies by state."""
     return {str(tally.status): StateTally(tally.jobs, tally.bytes) for tally in tallies}
 
 
-def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
+def show_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
     """Return a batch with the secrets of its URL masked."""
     submission = batch.submission
     return ShownBatch(
@@ -59,14 +59,14 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
         if submission.key == submission.payload_url
         else submission.key,  # an upload's key is its URL
         jobs=batch.jobs,
-        tally=None if tallies is None else shown_tally(tallies),
+        tally=None if tallies is None else show_tally(tallies),
         last_modified=format_time(batch.last_modified),
         submitted_at=format_time(submission.submitted_at),
         locked_by=batch.locked_by or None,
     )
 
 
-def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
+def show_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
     """Return an ingest job with the secrets of its URL masked."""
     configuration = job.configuration
     return ShownIngestJob(
@@ -108,7 +108,7 @@ def _resumes_at(job: IngestJob) -> IngestState | None:
         return None
 
 
-def shown_report(report: Report, text: str) -> ShownReport:
+def show_report(report: Report, text: str) -> ShownReport:
     """Return a report with the text of its letter."""
     return ShownReport(
         number=report.number,
@@ -128,7 +128,7 @@ def shown_report(report: Report, text: str) -> ShownReport:
     )
 
 
-def shown_object(row: StoredRow) -> StoredObject:
+def show_object(row: StoredRow) -> StoredObject:
     """Return one version of an object."""
     return StoredObject(
         ark=row.ark,

@@ -39,7 +39,7 @@ from penstock.schema.ingest import (
 )
 from penstock.schema.shape import Empty
 from penstock.server.content import Limit, OwnBody, Query
-from penstock.server.ingest_shapes import shown_batch, shown_collection, shown_job, shown_report
+from penstock.server.ingest_shapes import show_batch, show_collection, show_job, show_report
 from penstock.server.requests import IngestRequest
 from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
@@ -173,7 +173,7 @@ def list_batches(request: IngestRequest, query: BatchesQuery) -> Batches:
     """List batches, newest first."""
     batches = _batches(request, query) if query.limit else []
     tallies = request.store.tallies([batch.id for batch in batches]) if batches else {}
-    return Batches([shown_batch(batch, tallies.get(batch.id)) for batch in batches])
+    return Batches([show_batch(batch, tallies.get(batch.id)) for batch in batches])
 
 
 def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
@@ -196,7 +196,7 @@ def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
 
 def batch_with_tally(request: IngestRequest, batch: Batch) -> ShownBatch:
     """Return a batch with the tally of its jobs."""
-    return shown_batch(batch, request.store.tally(batch.id))
+    return show_batch(batch, request.store.tally(batch.id))
 
 
 def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
@@ -218,7 +218,7 @@ def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
             f"batch {batch} is {row.status}{reason}; it has a report once its jobs have ended"
         )
     # A report from before texts were stored only names its jobs.
-    return shown_report(report, report.text or report_letter(row, report, (), ()).text)
+    return show_report(report, report.text or report_letter(row, report, (), ()).text)
 
 
 def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
@@ -256,7 +256,7 @@ def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJo
     else:
         jobs = request.store.failed(_LOOKED_AT_MAX)
         jobs_shown = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
-    return FailedJobs([shown_job(job) for job in jobs_shown])
+    return FailedJobs([show_job(job) for job in jobs_shown])
 
 
 def _place(text: str) -> Place:
@@ -280,10 +280,10 @@ def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[Shown
     """Return jobs, with the progress of running downloads."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:
-        return [shown_job(job) for job in jobs]
+        return [show_job(job) for job in jobs]
     with request.plane.catalog.read() as tx:
         progress = progress_of(tx, coming)
-    return [shown_job(job, progress.get(job.id)) for job in jobs]
+    return [show_job(job, progress.get(job.id)) for job in jobs]
 
 
 _BATCHES = f"{BASE}/ingest/batches"
@@ -297,7 +297,7 @@ _TEXT_LENGTH_MAX = 10_000
 def list_collections(request: IngestRequest) -> Collections:
     """List collections by name."""
     holds = request.held_collections()
-    return Collections([shown_collection(c, holds.get(c.name)) for c in request.collections()])
+    return Collections([show_collection(c, holds.get(c.name)) for c in request.collections()])
 
 
 def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
@@ -353,7 +353,7 @@ def release_collection(request: IngestRequest, collection: str, body: WhyBody) -
 
 
 def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:
-    return shown_collection(collection, request.held_collections().get(collection.name))
+    return show_collection(collection, request.held_collections().get(collection.name))
 
 
 def _check_texts(request: IngestRequest, wanted: Collection) -> None:

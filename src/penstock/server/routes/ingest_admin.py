@@ -27,7 +27,7 @@ from penstock.schema.ingest import (
 )
 from penstock.schema.shape import Empty
 from penstock.server.content import OwnBody, Query
-from penstock.server.ingest_shapes import shown_hold, shown_job, shown_tally
+from penstock.server.ingest_shapes import show_hold, show_job, show_tally
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.responses import NDJSON, NOTHING, Flow, lines
 from penstock.server.routes.ingest import batch_with_tally
@@ -105,25 +105,25 @@ def delete_batch(request: IngestRequest, batch: str, query: DeletionQuery) -> Em
 def hold_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Hold a job that has not begun."""
     request.job(ingest_job)
-    return shown_job(request.desk.hold_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.hold_job(request.act(body.why), ingest_job))
 
 
 def release_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Release a held job."""
     request.job(ingest_job)
-    return shown_job(request.desk.release_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.release_job(request.act(body.why), ingest_job))
 
 
 def resume_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Resume a failed job after its last successful stage."""
     request.job(ingest_job)
-    return shown_job(request.desk.resume_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.resume_job(request.act(body.why), ingest_job))
 
 
 def fail_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Force a job to failed, also while a worker runs it."""
     request.job(ingest_job)
-    return shown_job(request.desk.fail_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.fail_job(request.act(body.why), ingest_job))
 
 
 def prioritize_ingest_job(
@@ -131,7 +131,7 @@ def prioritize_ingest_job(
 ) -> ShownIngestJob:
     """Set the queue priority of a job; low comes first."""
     request.job(ingest_job)
-    return shown_job(request.desk.prioritize_job(request.act(body.why), ingest_job, body.priority))
+    return show_job(request.desk.prioritize_job(request.act(body.why), ingest_job, body.priority))
 
 
 def delete_ingest_job(request: IngestRequest, ingest_job: str, query: DeletionQuery) -> Empty:
@@ -151,8 +151,8 @@ def get_queue(request: IngestRequest) -> Queue:
         for hold in holds
         if hold.kind is HoldKind.COLLECTION and (names is None or hold.name in names)
     ]
-    tally = shown_tally(request.store.tally()) if names is None else None
-    return Queue(tally, shown_hold(whole), collections)
+    tally = show_tally(request.store.tally()) if names is None else None
+    return Queue(tally, show_hold(whole), collections)
 
 
 def hold_queue(request: IngestRequest, body: WhyBody) -> Queue:

@@ -19,7 +19,7 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
 from penstock.schema.texts import Time
 from penstock.server.content import Limit, Query, Stream, moment
-from penstock.server.ingest_shapes import shown_object
+from penstock.server.ingest_shapes import show_object
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.routing import BASE, INGEST, UPLOAD, Reach, Route
 
@@ -65,7 +65,7 @@ def list_objects(request: IngestRequest, query: ObjectsQuery) -> StoredObjects:
         page = _Page(tx, sorted(names), _LAST if before is None else before)
         rows, is_last = page.whole_moments(query.limit)
     following = None if is_last else format_time(rows[-1].at)
-    return StoredObjects([shown_object(row) for row in rows], following)
+    return StoredObjects([show_object(row) for row in rows], following)
 
 
 class _Page:
@@ -101,7 +101,7 @@ class _Page:
 
 def list_object_versions(request: IngestRequest, query: VersionsQuery) -> ObjectVersions:
     """List the versions of an object, newest first."""
-    return ObjectVersions([shown_object(row) for row in _versions(request, query.ark)])
+    return ObjectVersions([show_object(row) for row in _versions(request, query.ark)])
 
 
 def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
