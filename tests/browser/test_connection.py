@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from penstock.access.keys import Keys
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.schema.admin import KeyRole, Keys
+from penstock.schema.admin import KeyRole
 from tests.browser.addresses import address
 from tests.browser.browsing import tab as open_tab
 from tests.browser.scene import CLEANING, RAW, SHOP, Scene

@@ -71,7 +71,7 @@ def test_a_payload_is_uploaded_submitted_and_stored(site: Ingesting, client: Cli
     assert done.tally == {"completed": StateTally(1, len(content))}
     (job,) = client.batch_jobs(batch.id, status="completed").jobs
     assert client.ingest_job(job.id) == job
-    assert (job.title, job.local_ids) == ("Points", ("p1",))
+    assert (job.title, job.local_ids) == ("Points", ["p1"])
     assert client.batch_report(batch.id).successful_jobs == [job.id]
     (kept,) = client.objects(collection="maps").objects
     assert client.object_versions(kept.ark).versions == [kept]

@@ -1,4 +1,4 @@
-"""The Python client: everything that a Penstock server shows, over HTTP."""
+"""The Python client of the HTTP API."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -41,8 +41,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Each part is imported when it is asked for, so that commands start fast without the rest."""
+    """Import a module when one of its names is used, so that commands start fast."""
     if name not in _MODULES:
         raise AttributeError(f"module 'penstock.client' has no attribute {name!r}")
-    found: object = getattr(import_module(f"penstock.client.{_MODULES[name]}"), name)
-    return found
+    value: object = getattr(import_module(f"penstock.client.{_MODULES[name]}"), name)
+    return value

@@ -1,4 +1,4 @@
-"""The client that is awaited: the same calls for programs with an event loop."""
+"""The asynchronous client: the same calls for programs with an event loop."""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class AsyncTransport:
-    """Connections to one server, kept open between calls; for one event loop."""
+    """Connections to one server that stay open between calls, for one event loop."""
 
     def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
         self.url = url.rstrip("/")
@@ -49,7 +49,7 @@ class AsyncTransport:
         await self._http.aclose()
 
     async def perform(self, flow: Flow[T]) -> T:
-        """Take the steps of a flow; what a step fails with is the flow's to handle."""
+        """Run the steps of a flow, and pass the error of a step to the flow."""
         try:
             step = next(flow)
             while True:
@@ -71,11 +71,11 @@ class AsyncTransport:
         return await self.send(step)
 
     async def pause(self, seconds: float) -> None:
-        """Do nothing for a while."""
+        """Wait."""
         await asyncio.sleep(seconds)
 
     async def send(self, request: Request[T]) -> T:
-        """Make one call and read its answer."""
+        """Send one request and decode its answer."""
         self._check_open()
         sent = http_arguments(request, self._timeout_seconds)
         if request.upload is not None:
@@ -87,14 +87,14 @@ class AsyncTransport:
         return read_answer(request, answer, self.url)
 
     async def read(self, reading: Reading[T]) -> AsyncIterator[T]:
-        """Everything that is read of an answer, as it comes."""
+        """Yield the values of a streamed answer, as they arrive."""
         while True:
             failure: Failure | None = None
             try:
                 async with self._listen(reading) as pieces:
                     async for piece in pieces:
-                        for found in reading.take(piece):
-                            yield found
+                        for value in reading.take(piece):
+                            yield value
             except (ApiError, Unreachable) as error:
                 failure = error
             seconds = reading.again_seconds(failure)
@@ -104,7 +104,7 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def _listen(self, reading: Reading[T]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The pieces of an answer; one that falls silent for too long is broken off."""
+        """Open a streamed answer; one that is silent for too long is cut off."""
         self._check_open()
         sent = http_arguments(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()
@@ -124,7 +124,7 @@ class AsyncTransport:
 
 
 async def _pieces(upload: Upload) -> AsyncIterator[bytes]:
-    """All of a body; the event loop is not held up by a slow disk."""
+    """Yield a body; threads read files, so that a slow disk does not block the event loop."""
     if isinstance(upload.content, AsyncIterable):
         async for piece in upload.content:
             yield piece
@@ -135,47 +135,47 @@ async def _pieces(upload: Upload) -> AsyncIterator[bytes]:
 
 
 def _next(pieces: Iterator[bytes]) -> bytes:
-    """The next piece that is not empty; nothing at the end."""
+    """Return the next piece that is not empty, or an empty one at the end."""
     return next(filter(None, pieces), b"")
 
 
 class AsyncHeartbeats:
-    """Sends heartbeats from tasks of the event loop, one for each claim."""
+    """Heartbeats of claims, from one task of the event loop for each claim."""
 
     def __init__(self, caller: Awaiting) -> None:
         self._caller = caller
         self._tasks: dict[Leased, asyncio.Task[None]] = {}
 
-    def keep(self, kept: Leased, seconds: float) -> None:
-        """Begin with a heartbeat in so many seconds."""
-        self.drop(kept)
-        self._tasks[kept] = asyncio.create_task(self._beat(kept, seconds), name="heartbeats")
+    def keep(self, leased: Leased, seconds: float) -> None:
+        """Send heartbeats, the first after `seconds`."""
+        self.drop(leased)
+        self._tasks[leased] = asyncio.create_task(self._beat(leased, seconds), name="heartbeats")
 
-    def drop(self, kept: Leased) -> None:
-        """Send no more; one that is under way may still arrive."""
-        task = self._tasks.pop(kept, None)
+    def drop(self, leased: Leased) -> None:
+        """Stop the heartbeats; one that is under way may still arrive."""
+        task = self._tasks.pop(leased, None)
         if task is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Send none any more."""
+        """Stop all heartbeats."""
         tasks = list(self._tasks.values())
-        for kept in list(self._tasks):
-            self.drop(kept)
+        for leased in list(self._tasks):
+            self.drop(leased)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _beat(self, kept: Leased, seconds: float) -> None:
+    async def _beat(self, leased: Leased, seconds: float) -> None:
         again: float | None = seconds
         while again is not None:
             await asyncio.sleep(again)
-            again = await self._caller._perform(kept.beat())
-        self._tasks.pop(kept, None)
+            again = await self._caller._perform(leased.beat())
+        self._tasks.pop(leased, None)
 
 
 class AsyncClient(Calls, Awaiting, AwaitingReader):
-    """A server, as asynchronous Python sees it; for one event loop.
+    """The client of a server for asynchronous Python, for one event loop.
 
-    Every call is awaited, and is else what Client's is. Use it in an `async with` block, or await
+    Every call of Client is a coroutine here. Use it in an `async with` block, or await
     `close`.
     """
 
@@ -199,13 +199,13 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; claims are kept alive no more."""
+        """Close the connections, and stop the heartbeats of claims."""
         await self._heartbeats.close()
         await self._transport.close()
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self._transport.url
 
     async def _perform(self, flow: Flow[T]) -> T:
@@ -230,9 +230,9 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
         ahead: bool = False,
         lots: Sequence[str] | None = None,
     ) -> AsyncClaims:
-        """The lots that a job can work on, claimed `count` at a time: loop over them.
+        """Claim the lots that a job can work on, `count` at a time; loop over the result.
 
-        The same as Client's, but for `async for` and `async with`.
+        As in Client, but for `async for` and `async with`.
         """
         ask = read_ask(
             where,

@@ -1,4 +1,4 @@
-"""Claims as a worker holds them, and the loops that take them."""
+"""Claims of a worker, and the loops that make them."""
 
 import logging
 import os
@@ -37,29 +37,29 @@ from penstock.schema.catalog import EntityId, VersionId
 T = TypeVar("T")
 
 ERROR_CHARS_MAX = 2000
-# A heartbeat that is not answered soon is better sent again.
+# A heartbeat without a quick answer is sent again.
 BEAT_SECONDS_MAX = 5.0
 _GONE = frozenset({404, 409})
 
 
 class ClaimLost(Conflict):
-    """The lot is, or may be, somebody else's by now; nothing of this claim is published."""
+    """The lease is lost; another worker may have the lot. Nothing of this claim is published."""
 
 
 class LeaseKeeper(Protocol):
-    """Who extends the leases of claims in the background."""
+    """A background task that renews the leases of claims."""
 
     def keep(self, kept: Any, seconds: float, /) -> None:
-        """Begin with a heartbeat in so many seconds."""
+        """Send heartbeats, the first after `seconds`."""
 
     def drop(self, kept: Any, /) -> None:
-        """Send no more; one that is under way may still arrive."""
+        """Stop the heartbeats; one that is under way may still arrive."""
 
 
 class ClaimBase:
-    """One job's hold on one lot: what it is, and the calls that keep it and end it.
+    """One job's claim on one lot, with the calls that renew and end it.
 
-    `onward` is how it is completed by one who goes on to the next, instead of alone.
+    `onward` completes it by the request that claims the next lot.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ClaimBase:
 
     @property
     def id(self) -> str:
-        """The claim's id, which is that of its run."""
+        """The id of the claim, which is the id of its run."""
         return self._shown.id
 
     @property
@@ -112,32 +112,32 @@ class ClaimBase:
 
     @property
     def owner(self) -> str:
-        """Who holds the claim."""
+        """The owner of the claim."""
         return self._shown.owner
 
     @property
     def attempt(self) -> int:
-        """Which try this is, from 1."""
+        """The number of this try, from 1."""
         return self._shown.attempt
 
     @property
     def attempts_max(self) -> int:
-        """How many tries there are before a person is asked."""
+        """The number of tries before the work is held."""
         return self._shown.attempts_max
 
     @property
     def inputs(self) -> Sequence[docs.PinnedInput]:
-        """What to read, each in the version that the claim pinned."""
+        """The datasets to read, each in its pinned version."""
         return self._shown.inputs
 
     @property
     def outputs(self) -> Sequence[EntityId]:
-        """What to write."""
+        """The datasets to write."""
         return self._shown.outputs
 
     @property
     def lost(self) -> bool:
-        """Whether the lease was lost: stop working then, nothing will be published."""
+        """Whether the lease was lost. If so, stop: nothing will be published."""
         return bool(self._lost)
 
     @property
@@ -150,13 +150,13 @@ class ClaimBase:
             raise self._loss()
 
     def keep(self) -> None:
-        """Extend the lease in the background until the claim ends."""
+        """Renew the lease in the background until the claim ends."""
         left = self._good_until - time.monotonic()
         self._keeper.keep(self, max(0.0, left - self.lease_seconds * 2 / 3))
 
     @procedure
     def heartbeat(self, lease_seconds: int | None = None) -> Flow[None]:
-        """Let the lease begin anew, or raise ClaimLost; a `with` block does this by itself."""
+        """Renew the lease, or raise ClaimLost. A `with` block does this in the background."""
         at = time.monotonic()
         extend = ClaimCalls.heartbeat_claim.request(self.id, self.token, lease_seconds)
         yield from self._known(self._patiently(extend))
@@ -165,26 +165,26 @@ class ClaimBase:
 
     @procedure
     def complete(self) -> Flow[Sequence[VersionId]]:
-        """Publish what was made; returned are the new versions of the outputs."""
+        """Complete the claim: publish its outputs, and return their new versions."""
         onward = self._onward
         done = yield from self._end(onward(self) if onward else self._complete_alone())
         return done.versions
 
     @procedure
     def fail(self, error: str = "") -> Flow[docs.Stopped]:
-        """Say that the work failed; the lot is tried again later, or held when out of tries."""
+        """Fail the claim. The lot is retried later, or held if no tries are left."""
         text = error[:ERROR_CHARS_MAX]
         fail = ClaimCalls.fail_claim.request(self.id, self.token, text)
         return (yield from self._end(self._patiently(fail)))
 
     @procedure
     def release(self) -> Flow[docs.Stopped]:
-        """Give the lot back untouched; this does not count as a try."""
+        """Release the claim without a result; this does not count as a try."""
         release = ClaimCalls.release_claim.request(self.id, self.token)
         return (yield from self._end(ask(release)))
 
     def beat(self) -> Flow[float | None]:
-        """Extend the lease, as the background does; it comes to when to do so again, if ever."""
+        """Renew the lease in the background; return the seconds until the next time, or None."""
         at = time.monotonic()
         try:
             extend = ClaimCalls.heartbeat_claim.request(self.id, self.token)
@@ -201,7 +201,7 @@ class ClaimBase:
         return self.lease_seconds / 3
 
     def _lose(self, why: str) -> None:
-        # The claim may have been ended by its holder while the heartbeat was under way.
+        # The worker may have ended the claim while the heartbeat was under way.
         if not self._ended:
             self._lost = why
 
@@ -211,11 +211,11 @@ class ClaimBase:
     def _patiently(
         self, request: Request[T], again: Callable[[Failure], bool] | None = None
     ) -> Flow[T]:
-        """Make a call again and again, as long as the lease is good."""
+        """Send a request repeatedly while the lease lasts."""
         return patiently(request, self._good_until, again)
 
     def _complete_alone(self) -> Flow[docs.Completed]:
-        """Publish what was made, and nothing else."""
+        """Complete the claim by a request of its own."""
         try:
             complete = ClaimCalls.complete_claim.request(self.id, self.token)
             return (yield from self._patiently(complete))
@@ -226,13 +226,13 @@ class ClaimBase:
         return (yield from self._published(refusal))
 
     def _read_end(self, ended: docs.EndedClaim) -> Flow[docs.Completed]:
-        """What was published by a call that did more than that."""
+        """Return the versions of a claim that another request completed."""
         if ended.error is not None:
             return (yield from self._published(ApiError(ended.error.code, ended.error.message)))
         return docs.Completed(ended.id, ended.versions)
 
     def _published(self, refusal: ApiError) -> Flow[docs.Completed]:
-        """What was published: an earlier call may have landed without its answer."""
+        """Return the versions that an earlier request without an answer published, or refuse."""
         done = yield from ask(ClaimCalls.published.request(self.id))
         if done is None:
             raise refusal
@@ -250,7 +250,7 @@ class ClaimBase:
             raise
 
     def _known(self, flow: Flow[T]) -> Flow[T]:
-        """Take steps; a refusal that says whose the lot is now is a loss."""
+        """Run a flow; a refusal because the claim has ended raises ClaimLost."""
         try:
             return (yield from flow)
         except ApiError as error:
@@ -260,16 +260,16 @@ class ClaimBase:
         raise self._loss()
 
 
-# How a claim is completed together with claiming the next.
+# Completes a claim by the request that claims the next lot.
 Onward = Callable[[ClaimBase], Flow[docs.Completed]]
 
 
 class Claim(ClaimBase, Blocking):
-    """One job's hold on one lot.
+    """One job's claim on one lot.
 
-    In a `with` block its lease is extended in the background. Leaving the block completes it; an
-    error fails it with the error's text; an interrupt gives it back. All three raise ClaimLost
-    where the lease was lost meanwhile, except that an error of the block goes first.
+    A `with` block renews its lease in the background. The end of the block completes it; an
+    error fails it with the error's text; an interrupt releases it. All three raise ClaimLost
+    if the lease was lost, unless the block raised an error of its own.
     """
 
     def __init__(
@@ -312,9 +312,9 @@ class Claim(ClaimBase, Blocking):
 
 
 class AsyncClaim(ClaimBase, Awaiting):
-    """One job's hold on one lot, in an `async with` block; else as a Claim is.
+    """One job's claim on one lot, for an `async with` block.
 
-    Work that does not await keeps the lease from being extended: give it to a thread.
+    Work that blocks the event loop also blocks the heartbeats: run it in a thread.
     """
 
     def __init__(
@@ -357,7 +357,7 @@ class AsyncClaim(ClaimBase, Awaiting):
 
 
 def error_text(error: Exception) -> str:
-    """An error as the server is told of it."""
+    """Return an error as text for the server."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -372,7 +372,7 @@ H = TypeVar("H", bound=ClaimBase)
 
 
 class Ask(Struct, frozen=True):
-    """What a worker asks for."""
+    """The request of a worker for claims."""
 
     namespace: str
     job: str
@@ -383,21 +383,21 @@ class Ask(Struct, frozen=True):
     inputs: Sequence[Name] | None = None
     outputs: Sequence[Name] | None = None
     wait: bool = False
-    lots: Sequence[str] | None = None  # only these: all of them, or the call is refused
-    ahead: bool = False  # complete a lot by the call that claims the next
+    lots: Sequence[str] | None = None  # exactly these, or none
+    ahead: bool = False  # complete a lot by the request that claims the next
 
 
 def read_ask(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
-    """What is meant by a job, which is NAMESPACE/NAME or its namespace and its name."""
+    """Return the request for a job, given as NAMESPACE/NAME or as namespace and name."""
     named = read_name(where if job is None else (where, job))
     mine = owner or f"{socket.gethostname()}:{os.getpid()}"
     return Ask(named.namespace, named.name, mine, **more)
 
 
 class Search(ABC, Generic[H]):
-    """How lots of a job are looked for again and again, whichever way one waits.
+    """The loop that claims lots of a job, for both kinds of clients.
 
-    `why_nothing` says why nothing was found the last time.
+    `why_nothing` is the reason of the last claim without a lot.
     """
 
     def __init__(self, keeper: LeaseKeeper, ask: Ask) -> None:
@@ -409,19 +409,19 @@ class Search(ABC, Generic[H]):
         self._stopped = False
         self._asked_at = 0.0
         self._key = ""
-        self._in_doubt = False  # whether an answer was lost that may have been claims
+        self._in_doubt = False  # whether an answer with claims may have been lost
         self.why_nothing: docs.NoWorkReason | None = None
 
     def stop(self) -> None:
-        """End the loop before it claims again; safe in a signal handler and from any thread."""
+        """End the loop before its next claim. Safe in a signal handler and in any thread."""
         self._stopped = True
 
     @abstractmethod
-    def _claim(self, shown: docs.Claim, found: deque[H]) -> H:
-        """A claim for who loops; `found` are those that come after it."""
+    def _claim(self, document: docs.Claim, claims: deque[H]) -> H:
+        """Return a claim for the loop; `found` has the claims after it."""
 
     def _asking(self, complete: Sequence[tuple[str, int]] = ()) -> Request[docs.Claims]:
-        """The call that claims some; after a lost answer it asks for the same."""
+        """Return the request for claims; after a lost answer, the same request again."""
         ask = self._ask
         if not self._in_doubt:
             self._key, self._asked_at = ids.new_id(), time.monotonic()
@@ -439,9 +439,9 @@ class Search(ABC, Generic[H]):
             complete=complete,
         )
 
-    def _go_on(self, found: deque[H], hold: ClaimBase) -> Flow[docs.Completed]:
-        """Complete a claim by the call that claims the next, unless there is one already."""
-        if found or self._stopped:
+    def _go_on(self, claims: deque[H], hold: ClaimBase) -> Flow[docs.Completed]:
+        """Complete a claim by the request that claims the next, unless one is waiting."""
+        if claims or self._stopped:
             return (yield from hold._complete_alone())
         claim = self._asking([(hold.id, hold.token)])
         try:
@@ -449,24 +449,24 @@ class Search(ABC, Generic[H]):
         except ApiError as refused:
             if is_passing(refused):
                 raise
-            # Nothing can be claimed, and so nothing was completed either.
+            # The request was refused as a whole, so it completed nothing either.
             return (yield from hold._complete_alone())
         self._in_doubt = False
-        for shown in answer.claims:
-            found.append(self._claim(shown, found))
-            found[-1].keep()
+        for document in answer.claims:
+            claims.append(self._claim(document, claims))
+            claims[-1].keep()
         return (yield from hold._read_end(answer.ended[0]))
 
     def _may_ask_again(self, failure: Failure) -> bool:
-        """Whether the same call later may do; with its key it is always safe."""
+        """Return whether a retry may help; the key makes it safe."""
         self._in_doubt = self._in_doubt or failure.may_be_done
         return is_passing(failure)
 
-    def _onward(self, found: deque[H]) -> Onward | None:
-        return partial(self._go_on, found) if self._ask.ahead else None
+    def _onward(self, claims: deque[H]) -> Onward | None:
+        return partial(self._go_on, claims) if self._ask.ahead else None
 
     def _take(self) -> Flow[Sequence[docs.Claim]]:
-        """Claim some; one who waits is not disturbed by a server that is away."""
+        """Claim lots; with `wait`, an unreachable server counts as no work."""
         ask = self._ask
         claim = self._asking()
         until = time.monotonic() + BUSY_SECONDS_MAX
@@ -477,7 +477,7 @@ class Search(ABC, Generic[H]):
             self._in_doubt = self._in_doubt and is_passing(refused)
             if not is_over:
                 raise
-            # What the lost answer told of was taken away meanwhile.
+            # The claims of the lost answer have ended meanwhile.
             return (yield from self._take())
         except Unreachable as error:
             if not ask.wait:
@@ -493,9 +493,9 @@ class Search(ABC, Generic[H]):
         return answer.claims
 
     def _is_busy(self, failure: Failure) -> bool:
-        """Whether to ask again, as also those who do not wait do while an answer may be lost.
+        """Return whether to repeat the request, also without `wait` if an answer may be lost.
 
-        What was claimed by a call whose answer was lost is held since then, and not for longer.
+        The lease of claims of a lost answer began with that request.
         """
         may_help = self._may_ask_again(failure)
         if not self._in_doubt:
@@ -509,7 +509,7 @@ class Search(ABC, Generic[H]):
             yield Pause(min(left, _SLICE_SECONDS))
 
     def _rest_seconds(self) -> float:
-        """How long until there may be something."""
+        """Return the seconds until there may be work."""
         seconds, why = self._pause, self.why_nothing
         self._pause = min(self._pause * 2, PAUSE_SECONDS_MAX)
         if why is not None and why.next_at is not None:
@@ -519,9 +519,9 @@ class Search(ABC, Generic[H]):
 
 
 class Claims(Search[Claim]):
-    """The lots of a job, claimed one after the other; loop over it.
+    """The lots of a job, claimed one after the other. Loop over it.
 
-    When the loop ends because nothing was found, `why_nothing` says why.
+    If the loop ends without work, `why_nothing` has the reason.
     """
 
     def __init__(self, caller: Blocking, keeper: LeaseKeeper, ask: Ask) -> None:
@@ -529,36 +529,36 @@ class Claims(Search[Claim]):
         self._caller = caller
 
     def __iter__(self) -> Iterator[Claim]:
-        found: deque[Claim] = deque()
+        claims: deque[Claim] = deque()
         try:
             while not self._stopped:
-                if found:
-                    claim = found.popleft()
-                    # From here on it is kept by its `with` block, or not at all.
+                if claims:
+                    claim = claims.popleft()
+                    # From here on only a `with` block renews its lease.
                     self._keeper.drop(claim)
                     if not claim.lost:
                         yield claim
-                elif taken := self._caller._perform(self._take()):
-                    found.extend(self._claim(shown, found) for shown in taken)
-                    for later in list(found)[1:]:
-                        later.keep()
+                elif documents := self._caller._perform(self._take()):
+                    claims.extend(self._claim(document, claims) for document in documents)
+                    for waiting in list(claims)[1:]:
+                        waiting.keep()
                 elif self._ask.wait:
                     self._caller._perform(self._rest())
                 else:
                     return
         finally:
-            for unused in found:
+            for unused in claims:
                 with suppress(PenstockError):
                     unused.release()
 
-    def _claim(self, shown: docs.Claim, found: deque[Claim]) -> Claim:
-        return Claim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))
+    def _claim(self, document: docs.Claim, claims: deque[Claim]) -> Claim:
+        return Claim(self._caller, self._keeper, document, self._asked_at, self._onward(claims))
 
 
 class AsyncClaims(Search[AsyncClaim]):
     """The lots of a job, claimed one after the other: `async for claim in …: async with claim: …`.
 
-    When the loop ends because nothing was found, `why_nothing` says why.
+    If the loop ends without work, `why_nothing` has the reason.
     """
 
     def __init__(self, caller: Awaiting, keeper: LeaseKeeper, ask: Ask) -> None:
@@ -566,27 +566,28 @@ class AsyncClaims(Search[AsyncClaim]):
         self._caller = caller
 
     async def __aiter__(self) -> AsyncIterator[AsyncClaim]:
-        found: deque[AsyncClaim] = deque()
+        claims: deque[AsyncClaim] = deque()
         try:
             while not self._stopped:
-                if found:
-                    claim = found.popleft()
+                if claims:
+                    claim = claims.popleft()
                     # From here on it is kept by its `async with` block, or not at all.
                     self._keeper.drop(claim)
                     if not claim.lost:
                         yield claim
-                elif taken := await self._caller._perform(self._take()):
-                    found.extend(self._claim(shown, found) for shown in taken)
-                    for later in list(found)[1:]:
-                        later.keep()
+                elif documents := await self._caller._perform(self._take()):
+                    claims.extend(self._claim(document, claims) for document in documents)
+                    for waiting in list(claims)[1:]:
+                        waiting.keep()
                 elif self._ask.wait:
                     await self._caller._perform(self._rest())
                 else:
                     return
         finally:
-            for unused in found:
+            for unused in claims:
                 with suppress(PenstockError):
                     await unused.release()
 
-    def _claim(self, shown: docs.Claim, found: deque[AsyncClaim]) -> AsyncClaim:
-        return AsyncClaim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))
+    def _claim(self, document: docs.Claim, claims: deque[AsyncClaim]) -> AsyncClaim:
+        onward = self._onward(claims)
+        return AsyncClaim(self._caller, self._keeper, document, self._asked_at, onward)

@@ -1,15 +1,15 @@
-"""What a call of the client can come to instead of an answer."""
+"""Errors of the client."""
 
 from typing import Self
 
 from penstock.errors import PenstockError, Unavailable
 
-NOT_DONE = frozenset({429})  # the server says that it has not begun
-PASSING = frozenset({429, 502, 503, 504})  # the same call later may do
+NOT_DONE = frozenset({429})  # the server reports that it did nothing
+PASSING = frozenset({429, 502, 503, 504})  # a retry may help
 
 
 class Unreachable(Unavailable):
-    """No server answers at the URL; `may_be_done` if the call may have got there all the same."""
+    """No server answers. With `may_be_done`, the request may have been carried out."""
 
     def __init__(self, message: str, *, may_be_done: bool = True) -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class Unreachable(Unavailable):
 
 
 class ApiError(PenstockError):
-    """The server refused; `code` is the HTTP status and `message` says why."""
+    """The server refused a request. `code` is the HTTP status, `message` the reason."""
 
     def __init__(self, code: int, message: str, retry_after_seconds: int | None = None) -> None:
         super().__init__(message)
@@ -26,13 +26,13 @@ class ApiError(PenstockError):
         self.retry_after_seconds = retry_after_seconds
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...], dict[str, object]]:
-        """How it gets from one process to another: an exception is made anew of its `args`."""
+        """Pickle the error with all its fields; by default only `args` would survive."""
         made_of = (self.code, self.message, self.retry_after_seconds)
         return type(self), made_of, self.__dict__
 
     @property
     def may_be_done(self) -> bool:
-        """Whether the call may have been carried out all the same, as far as the status tells."""
+        """Whether the request may have been carried out, judged by its status."""
         return self.code in PASSING - NOT_DONE
 
 
@@ -40,5 +40,5 @@ Failure = ApiError | Unreachable
 
 
 def is_passing(failure: Failure) -> bool:
-    """Whether the same call later may do."""
+    """Return whether a retry may help."""
     return isinstance(failure, Unreachable) or failure.code in PASSING

@@ -1,4 +1,4 @@
-"""Where the server is, when a program does not say it."""
+"""The server's URL from the settings, and names of datasets and jobs as people write them."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,9 @@ from penstock.schema.catalog import EntityId
 
 
 def endpoint(url: str | None, api_key: str | None) -> tuple[str, str | None]:
-    """The URL and the key: those given, or those of the settings.
+    """Return the URL and the key: the arguments, or else the settings.
 
-    The key of the settings belongs to their URL, and goes to no other.
+    The key of the settings belongs to their URL, and is sent to no other.
     """
     if url is not None:
         return url, api_key
@@ -21,25 +21,25 @@ def endpoint(url: str | None, api_key: str | None) -> tuple[str, str | None]:
 Name = str | tuple[str, str]
 
 
-def read_name(given: Name, namespace: str | None = None) -> EntityId:
-    """What is meant by NAMESPACE/NAME, or by a plain name in a namespace.
+def read_name(name: Name, namespace: str | None = None) -> EntityId:
+    """Read NAMESPACE/NAME, or a plain name in a namespace.
 
     A namespace that is a URL goes up to the path: `s3://lake/raw/orders` is raw/orders in
     s3://lake. A pair of namespace and name is always exact.
     """
-    if not isinstance(given, str):
-        return EntityId(*given)
-    scheme = given.find("://")
-    slash = given.find("/", scheme + 3 if scheme > 0 else 0)
-    if slash > 0 and given[slash + 1 :]:
-        return EntityId(given[:slash], given[slash + 1 :])
-    if namespace is None or not given:
-        raise Invalid(f"{given!r} says no namespace; write it as NAMESPACE/NAME")
-    return EntityId(namespace, given)
+    if not isinstance(name, str):
+        return EntityId(*name)
+    scheme = name.find("://")
+    slash = name.find("/", scheme + 3 if scheme > 0 else 0)
+    if slash > 0 and name[slash + 1 :]:
+        return EntityId(name[:slash], name[slash + 1 :])
+    if namespace is None or not name:
+        raise Invalid(f"{name!r} says no namespace; write it as NAMESPACE/NAME")
+    return EntityId(namespace, name)
 
 
-def names(given: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
-    """What is meant by several of them; one that is no list counts as one."""
-    if isinstance(given, str):
-        given = [given]
-    return None if given is None else [read_name(name, namespace) for name in given]
+def names(name: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
+    """Read several names; a single text counts as one name."""
+    if isinstance(name, str):
+        name = [name]
+    return None if name is None else [read_name(name, namespace) for name in name]

@@ -34,9 +34,9 @@ PIECE_BYTES = 256 * 1024
 
 
 class Upload:
-    """What is to be sent: a file that is open for reading, or pieces as they come.
+    """A body to send: a file that is open for reading, or an iterator of pieces.
 
-    A file that can be wound back may be sent again.
+    A seekable file can be sent again.
     """
 
     def __init__(self, content: Content, size: int | None = None) -> None:
@@ -47,11 +47,11 @@ class Upload:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it can be read once more from where it began."""
+        """Whether it can be read again from its start."""
         return self._begin is not None
 
     def pieces(self) -> Iterator[bytes]:
-        """All of it, from its beginning where that is possible."""
+        """Yield all pieces, from the start if the body is seekable."""
         if isinstance(self.content, AsyncIterable):
             raise Invalid("pieces that come asynchronously are for penstock.AsyncClient")
         if hasattr(self.content, "read"):
@@ -67,7 +67,7 @@ class Upload:
 
 
 def _bounds(content: Content) -> tuple[int | None, int | None]:
-    """Where it begins and how much there is, where that can be told."""
+    """Return the start and the size of a seekable file, or None."""
     file = cast(IO[bytes], content)
     try:
         at = file.tell()
@@ -85,18 +85,18 @@ BASE = "/api/v1"
 
 
 class Pause(Struct, frozen=True):
-    """That nothing is to be done for a while."""
+    """A wait between two requests."""
 
     seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Generic[T]):
-    """One call of the API.
+    """One request of the API.
 
-    `repeatable`: sent twice it does what it does once, so that it may be sent again when its
-    answer was lost. `settle` is then given the second answer, or the refusal (404, 409) that it
-    is because the first call was carried out, and says what became of both.
+    `repeatable`: two requests have the effect of one, so it may be sent again if its
+    answer was lost. `settle` then gets the second answer, or the refusal (404, 409) that
+    the first request caused, and returns the result of both.
     """
 
     method: str
@@ -110,14 +110,14 @@ class Request(Generic[T]):
     settle: "Callable[[T | ApiError], Flow[T]] | None" = None
 
     def then(self, change: Callable[[T], U]) -> "Request[U]":
-        """The same call, whose answer is changed by a function."""
+        """Return the same request with a function applied to its answer."""
         assert self.settle is None, "what settles a call knows its last form"
         before = self.read
-        kept = {name: getattr(self, name) for name in _KEPT}
-        return Request(read=lambda content: change(before(content)), **kept)
+        others = {name: getattr(self, name) for name in _KEPT}
+        return Request(read=lambda content: change(before(content)), **others)
 
     def settled(self, settle: "Callable[[T | ApiError], Flow[T]]") -> "Request[T]":
-        """The same call, which may be sent again."""
+        """Return the same request as a repeatable one."""
         return replace(self, repeatable=True, settle=settle)
 
 
@@ -127,7 +127,7 @@ Flow = Generator[Step, Any, T]
 
 
 def ask(request: Request[T]) -> Flow[T]:
-    """Have one call made, once."""
+    """Send one request, once."""
     answer: T = yield request
     return answer
 
@@ -137,28 +137,28 @@ class Empty(Struct, frozen=True):
 
 
 def nothing(answer: object) -> None:
-    """What is said of an answer that says nothing."""
+    """Discard an answer without content."""
 
 
 def gone(outcome: ApiError | None) -> Flow[None]:
-    """What was to be deleted and is not there was deleted."""
+    """Treat a 404 as success: the thing to delete does not exist."""
     if outcome is not None and outcome.code != 404:
         raise outcome
-    yield from ()  # a flow, though one without steps
+    yield from ()  # makes this a generator
 
 
 def get(shape: type[T], *segments: str, **query: object) -> Request[T]:
-    """A call that only looks; a query parameter that is None is left out."""
+    """Return a GET request; query parameters that are None are omitted."""
     return _request("GET", shape, segments, query, repeatable=True)
 
 
 def put(shape: type[T], *segments: str, body: bytes) -> Request[T]:
-    """A call that makes something so."""
+    """Return a PUT request."""
     return _request("PUT", shape, segments, {}, body=body, repeatable=True)
 
 
 def delete(shape: type[T], *segments: str, **query: object) -> Request[T]:
-    """A call that takes something away."""
+    """Return a DELETE request."""
     return _request("DELETE", shape, segments, query, repeatable=True)
 
 
@@ -169,12 +169,12 @@ def post(
     repeatable: bool = False,
     **query: object,
 ) -> Request[T]:
-    """A call that does something; unless it is `repeatable`, it is never done twice."""
+    """Return a POST request; unless it is `repeatable`, it is never sent twice."""
     return _request("POST", shape, segments, query, body=body, repeatable=repeatable)
 
 
 def page(read: Callable[[bytes], T], path: str) -> Request[T]:
-    """A call for what is not below the API's base."""
+    """Return a request for a path outside the API's base."""
     return Request(method="GET", path=path, read=read, repeatable=True)
 
 
@@ -186,12 +186,12 @@ def _request(
 
 
 def json_body(**fields: object) -> bytes:
-    """A body of what is not None."""
+    """Return a JSON object of the fields that are not None."""
     return encode_json(drop_none(**fields))
 
 
 def encode_json(value: object) -> bytes:
-    """A value as JSON, or what of it JSON cannot hold."""
+    """Return a value as JSON, or raise Invalid with the part that cannot be encoded."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
@@ -208,15 +208,15 @@ def _no_text(text: str) -> Invalid:
 
 
 def drop_none(**fields: object) -> dict[str, object]:
-    """What is not None."""
+    """Return the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def path(segments: Sequence[str]) -> str:
-    """The path below the API's base; each segment is encoded whole.
+    """Return a path below the API's base, with each segment percent-encoded.
 
-    With an empty one it would be the path of something else, such as a list; httpx and proxies
-    make the path of something else of one that is only dots.
+    An empty segment would make it the path of something else, such as a list, and so would
+    one of dots only, which httpx and proxies resolve.
     """
     for before, segment in zip(("", *segments), segments, strict=False):
         if not isinstance(segment, str):
@@ -232,7 +232,7 @@ def path(segments: Sequence[str]) -> str:
 
 
 def params(query: Mapping[str, object]) -> dict[str, str | list[str]]:
-    """Query parameters as they are sent."""
+    """Return query parameters as text."""
     return {
         name: _text(value) for name, value in query.items() if value is not None and value != ()
     }
@@ -255,16 +255,16 @@ def _sendable(text: str) -> str:
 
 
 def reader(shape: type[T]) -> Callable[[bytes], T]:
-    """What reads a shape; two threads that use one first at once would crash msgspec.
+    """Return the decoder of a type. msgspec crashes if two threads use one first at once.
 
-    Facets hold what any producer wrote, also numbers beyond a double: those are infinite here,
-    and do not make the whole answer unreadable.
+    Facets may have numbers beyond a double: those become infinite,
+    so that the rest of the answer stays readable.
     """
     with _reading:
-        found: msgspec.json.Decoder[T] | None = _readers.get(shape)
-        if found is None:
-            found = _readers[shape] = msgspec.json.Decoder(shape, float_hook=float)
-        return found.decode
+        decoder: msgspec.json.Decoder[T] | None = _readers.get(shape)
+        if decoder is None:
+            decoder = _readers[shape] = msgspec.json.Decoder(shape, float_hook=float)
+        return decoder.decode
 
 
 _reading = threading.Lock()
@@ -275,7 +275,7 @@ SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
 
 
 class Reading(ABC, Generic[T]):
-    """One answer, over as many connections as it takes; `media` is the type that it must have."""
+    """A streamed answer, over as many connections as needed; `media` is its content type."""
 
     media: ClassVar[str]
 
@@ -284,21 +284,21 @@ class Reading(ABC, Generic[T]):
 
     @abstractmethod
     def begin(self) -> dict[str, str]:
-        """The headers that a connection begins with."""
+        """Return the headers of a new connection."""
 
     @abstractmethod
     def take(self, piece: bytes) -> Iterator[T]:
-        """What a piece completes."""
+        """Yield the values that a piece completes."""
 
     @abstractmethod
     def again_seconds(self, failure: Failure | None) -> float | None:
-        """When to connect again after a connection has ended: None for never, or the failure."""
+        """Return the seconds until the next connection, None at the end, or raise the failure."""
 
 
 class Lines(Reading[T]):
-    """An answer of lines, each a document of its own; an empty line says that there will be more.
+    """An answer of lines, each a JSON document. Empty lines show that the server works on.
 
-    However long it takes, it is broken off only when nothing at all has come for a while.
+    It is cut off only after a long silence.
     """
 
     media = "application/x-ndjson"
@@ -309,16 +309,16 @@ class Lines(Reading[T]):
         self._rest = b""
 
     def begin(self) -> dict[str, str]:
-        """Nothing is special."""
+        """Return no headers."""
         return {}
 
     def take(self, piece: bytes) -> Iterator[T]:
-        """The documents that a piece completes."""
+        """Yield the documents that a piece completes."""
         *whole, self._rest = (self._rest + piece).split(b"\n")
         return (self._decode(line) for line in whole if line)
 
     def again_seconds(self, failure: Failure | None) -> float | None:
-        """It is asked for once."""
+        """Never connect again."""
         if failure is not None:
             raise failure
         return None
@@ -337,10 +337,10 @@ def patiently(
     until: float,
     again: Callable[[Failure], bool] | None = None,
 ) -> Flow[T]:
-    """Make a call, and make it again while that is safe and may help, up to a moment.
+    """Send a request, and repeat it while that is safe and may help, until a time.
 
-    A call that was not carried out for certain is always safe. One of which that is not known is
-    made again if it is repeatable. `again` decides otherwise.
+    A request that was surely not carried out can always be repeated; one in doubt only
+    if it is repeatable. `again` replaces this rule.
     """
     tries, in_doubt = 0, False
     while True:
@@ -368,38 +368,38 @@ def _is_safe(request: Request[T], failure: Failure) -> bool:
 
 
 def _back_off(tries: int, failure: Failure) -> float:
-    """How long to wait; workers that failed together do not come back together."""
+    """Return the wait before a retry, with jitter so that clients do not retry together."""
     most = min(_FIRST_SECONDS * 2.0 ** min(tries, 10), _MOST_SECONDS)
     wait = random.uniform(most / 2, most)
-    asked = failure.retry_after_seconds if isinstance(failure, ApiError) else None
-    return wait if asked is None else max(wait, asked)
+    retry_after_seconds = failure.retry_after_seconds if isinstance(failure, ApiError) else None
+    return wait if retry_after_seconds is None else max(wait, retry_after_seconds)
 
 
 P = ParamSpec("P")
 
 
 class Blocking(ABC):
-    """Whose calls block until they are answered."""
+    """A client whose calls block."""
 
     _retry_seconds: float = 0.0
 
     @abstractmethod
     def _perform(self, flow: Flow[T]) -> T:
-        """Take the steps of a flow, and return what it comes to."""
+        """Run the steps of a flow, and return its result."""
 
 
 class Awaiting(ABC):
-    """Whose calls are awaited."""
+    """A client whose calls are coroutines."""
 
     _retry_seconds: float = 0.0
 
     @abstractmethod
     async def _perform(self, flow: Flow[T]) -> T:
-        """Take the steps of a flow, and return what it comes to."""
+        """Run the steps of a flow, and return its result."""
 
 
 class _Method(ABC, Generic[P, T]):
-    """A method that is there in both colours."""
+    """A method that works on blocking and asynchronous clients."""
 
     def __init__(self, function: Callable[Concatenate[Any, P], Any]) -> None:
         self._function = function
@@ -424,14 +424,14 @@ class _Method(ABC, Generic[P, T]):
 
     @abstractmethod
     def _flow(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
-        """The steps that a call of the method is."""
+        """Return the steps of a call."""
 
 
 class Operation(_Method[P, T]):
     """One call of the server's API."""
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]:
-        """What would be sent."""
+        """Return the request that a call sends."""
         described: Request[T] = self._function(None, *args, **kwargs)
         return described
 
@@ -449,33 +449,33 @@ class Procedure(_Method[P, T]):
 
 
 def call(function: Callable[Concatenate[Any, P], Request[T]]) -> Operation[P, T]:
-    """Make a method that describes a call one that makes it; it is given no object."""
+    """Turn a function that returns a request into a method that sends it; `self` is None."""
     return Operation(function)
 
 
 def procedure(function: Callable[Concatenate[Any, P], Flow[T]]) -> Procedure[P, T]:
-    """Make a method that is a sequence of calls one that makes them."""
+    """Turn a generator of requests into a method that sends them."""
     return Procedure(function)
 
 
 class BlockingReader(ABC):
-    """What reads an answer while it comes, and blocks until there is more."""
+    """A client that reads streamed answers, and blocks until there is more."""
 
     @abstractmethod
     def _read(self, reading: Reading[T]) -> Iterator[T]:
-        """Everything that is read, as it comes."""
+        """Yield the values of a streamed answer."""
 
 
 class AwaitingReader(ABC):
-    """What reads an answer while it comes, in an event loop."""
+    """A client that reads streamed answers in an event loop."""
 
     @abstractmethod
     def _read(self, reading: Reading[T]) -> AsyncIterator[T]:
-        """Everything that is read, as it comes."""
+        """Yield the values of a streamed answer."""
 
 
 class Listening(Generic[P, T]):
-    """A method that gives what comes bit by bit, in both colours."""
+    """A method with a streamed answer, for both kinds of clients."""
 
     def __init__(self, function: Callable[Concatenate[Any, P], Reading[T]]) -> None:
         self._function = function
@@ -499,5 +499,5 @@ class Listening(Generic[P, T]):
 
 
 def read(function: Callable[Concatenate[Any, P], Reading[T]]) -> Listening[P, T]:
-    """Make a method that says how an answer is read one that reads it; it is given no object."""
+    """Turn a function that returns a Reading into a method that reads it; `self` is None."""
     return Listening(function)

@@ -1,4 +1,4 @@
-"""The client that blocks: a server, as plain Python programs see it."""
+"""The blocking client, for plain Python programs."""
 
 import threading
 import time
@@ -26,14 +26,14 @@ IDLE_SECONDS = 10.0
 
 
 class Leased(Protocol):
-    """Something with a lease."""
+    """A thing with a lease."""
 
     def beat(self) -> Flow[float | None]:
-        """Extend the lease; it comes to in how many seconds to do so again, None for never."""
+        """Renew the lease; return the seconds until the next time, or None."""
 
 
 class Heartbeats:
-    """Sends heartbeats, over a connection of its own that never waits long for an answer."""
+    """Heartbeats of claims, from one thread with a connection and a short timeout of its own."""
 
     def __init__(self, connect: Callable[[], AbstractContextManager[Blocking]]) -> None:
         self._connect = connect
@@ -42,11 +42,11 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def keep(self, kept: Leased, seconds: float) -> None:
-        """Begin with a heartbeat in so many seconds."""
+    def keep(self, leased: Leased, seconds: float) -> None:
+        """Send heartbeats, the first after `seconds`."""
         with self._changed:
-            self._due[kept] = time.monotonic() + seconds
-            # After a fork the thread is not there, whatever the parent had.
+            self._due[leased] = time.monotonic() + seconds
+            # A fork does not copy the thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="penstock heartbeats", daemon=True
@@ -54,39 +54,39 @@ class Heartbeats:
                 self._thread.start()
             self._changed.notify()
 
-    def drop(self, kept: Leased) -> None:
-        """Send no more; one that is under way may still arrive."""
+    def drop(self, leased: Leased) -> None:
+        """Stop the heartbeats; one that is under way may still arrive."""
         with self._changed:
-            self._due.pop(kept, None)
+            self._due.pop(leased, None)
 
     def close(self) -> None:
-        """Send none any more."""
+        """Stop all heartbeats."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def _run(self) -> None:
         with self._connect() as caller:
-            while (kept := self._next()) is not None:
-                again = caller._perform(kept.beat())
+            while (leased := self._next()) is not None:
+                again = caller._perform(leased.beat())
                 with self._changed:
-                    if kept not in self._due:
+                    if leased not in self._due:
                         continue
                     if again is None:
-                        del self._due[kept]
+                        del self._due[leased]
                     else:
-                        self._due[kept] = time.monotonic() + again
+                        self._due[leased] = time.monotonic() + again
 
     def _next(self) -> Leased | None:
-        """Wait for the next that is due; None to end, when there was nothing for a while."""
+        """Wait for the next heartbeat that is due; return None after a while without any."""
         with self._changed:
             idle_until = time.monotonic() + IDLE_SECONDS
             while not self._closed:
                 now = time.monotonic()
-                kept = min(self._due, key=self._due.__getitem__, default=None)
-                until = idle_until if kept is None else self._due[kept]
-                if kept is not None and until <= now:
-                    return kept
+                leased = min(self._due, key=self._due.__getitem__, default=None)
+                until = idle_until if leased is None else self._due[leased]
+                if leased is not None and until <= now:
+                    return leased
                 if until <= now:
                     break
                 self._changed.wait(until - now)
@@ -95,11 +95,11 @@ class Heartbeats:
 
 
 class Client(Calls, Blocking, BlockingReader):
-    """A server, as Python sees it: at a URL, or where the settings say (PENSTOCK_URL and so on).
+    """The client of a server, at a URL or at that of the settings (PENSTOCK_URL and so on).
 
-    Calls block; any thread may make them. One that is refused raises ApiError with `code` and
-    `message`; where no server answers, Unreachable. What is safe to do again is tried again for
-    `retry_seconds` while the server is busy or away. Use it in a `with` block, or call `close`.
+    Calls block; any thread may make them. A refusal raises ApiError with `code` and
+    `message`; without an answer, a call raises Unreachable. Requests that are safe to repeat are
+    repeated for `retry_seconds` while the server is busy or away. Use `with`, or call `close`.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class Client(Calls, Blocking, BlockingReader):
         self.close()
 
     def close(self) -> None:
-        """Close the connection; claims are kept alive no more."""
+        """Close the connection, and stop the heartbeats of claims."""
         self._heartbeats.close()
         self._transport.close()
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self._transport.url
 
     def _perform(self, flow: Flow[T]) -> T:
@@ -158,14 +158,14 @@ class Client(Calls, Blocking, BlockingReader):
         ahead: bool = False,
         lots: Sequence[str] | None = None,
     ) -> Claims:
-        """The lots that a job can work on, claimed `count` at a time: loop over them.
+        """Claim the lots that a job can work on, `count` at a time; loop over the result.
 
         The job is NAMESPACE/NAME, or its namespace and its name. With inputs and outputs it is
-        wired first. The loop ends when nothing is found, and `why_nothing` of what is returned
-        says why; with `wait` it waits for more. With `ahead` each lot is completed by the call that
-        claims the next, which takes half the calls; what a loop that is left has claimed and not
-        used is given back. With `lots` only these are claimed, and one that the job may not work
-        on is refused as a conflict; leave the loop after them.
+        wired first. The loop ends without work, and `why_nothing` of the result has the
+        reason; with `wait` it waits for more. With `ahead` a lot is completed by the request that
+        claims the next, which halves the requests. A loop that is left releases its unused
+        claims. With `lots` exactly these are claimed; a lot that the job may not work
+        on is a conflict. Leave the loop after them.
         """
         ask = read_ask(
             where,

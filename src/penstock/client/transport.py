@@ -1,4 +1,4 @@
-"""HTTP connections of the client that blocks, and what both clients make of HTTP."""
+"""HTTP connections of the blocking client, and the HTTP rules of both clients."""
 
 import time
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def connection_settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
-    """What a connection to a server is made with."""
+    """Return the httpx arguments of a connection to a server."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
@@ -40,7 +40,7 @@ def connection_settings(url: str, api_key: str | None, timeout_seconds: float) -
 
 
 def http_arguments(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
-    """A request as HTTP has it, but for a body that is read while it is sent."""
+    """Return the httpx arguments of a request, without an uploaded body."""
     headers: dict[str, str] = {}
     if request.body is not None:
         headers["content-type"] = "application/json"
@@ -60,7 +60,7 @@ def http_arguments(request: Request[Any], timeout_seconds: float) -> dict[str, A
 
 
 def read_answer(request: Request[T], answer: httpx.Response, url: str) -> T:
-    """What an answer says, or the refusal that it is."""
+    """Decode an answer, or raise its error."""
     if not answer.is_success:
         raise refusal_error(answer, url)
     try:
@@ -70,7 +70,7 @@ def read_answer(request: Request[T], answer: httpx.Response, url: str) -> T:
 
 
 def check_media(reading: Reading[Any], answer: httpx.Response, url: str) -> None:
-    """Refuse to listen to what answers another thing than what was asked for."""
+    """Refuse a streamed answer with another content type."""
     media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != reading.media:
         raise _not_ours(answer, url, f"{media or 'nothing'} instead of {reading.media}")
@@ -92,7 +92,7 @@ _decode = msgspec.json.Decoder(_Refusal).decode
 
 
 def refusal_error(answer: httpx.Response, url: str) -> ApiError:
-    """What an answer says that is not one of success."""
+    """Return the error of an answer without success."""
     try:
         message = _decode(answer.content).message
     except msgspec.DecodeError:
@@ -102,12 +102,12 @@ def refusal_error(answer: httpx.Response, url: str) -> ApiError:
 
 
 def closed_error() -> Invalid:
-    """What it means that a connection was closed by the program itself."""
+    """Return the error of a call on a closed client."""
     return Invalid("this client is closed, and makes no more calls; open another")
 
 
 def unreachable_error(url: str, error: httpx.TransportError) -> Unreachable:
-    """What it means that no answer came."""
+    """Return the error of a request without an answer."""
     if isinstance(error, httpx.TimeoutException):
         reason = "it takes too long to answer"
     else:
@@ -119,7 +119,7 @@ def unreachable_error(url: str, error: httpx.TransportError) -> Unreachable:
 
 
 class Transport:
-    """A connection to one server, kept open between calls; any thread may use it."""
+    """A connection to one server that stays open between calls; any thread may use it."""
 
     def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
         self.url = url.rstrip("/")
@@ -131,7 +131,7 @@ class Transport:
         self._http.close()
 
     def perform(self, flow: Flow[T]) -> T:
-        """Take the steps of a flow; what a step fails with is the flow's to handle."""
+        """Run the steps of a flow, and pass the error of a step to the flow."""
         try:
             step = next(flow)
             while True:
@@ -151,11 +151,11 @@ class Transport:
         return self.pause(step.seconds) if isinstance(step, Pause) else self.send(step)
 
     def pause(self, seconds: float) -> None:
-        """Do nothing for a while."""
+        """Wait."""
         time.sleep(seconds)
 
     def send(self, request: Request[T]) -> T:
-        """Make one call and read its answer."""
+        """Send one request and decode its answer."""
         self._check_open()
         sent = http_arguments(request, self._timeout_seconds)
         if request.upload is not None:
@@ -167,7 +167,7 @@ class Transport:
         return read_answer(request, answer, self.url)
 
     def read(self, reading: Reading[T]) -> Iterator[T]:
-        """Everything that is read of an answer, as it comes."""
+        """Yield the values of a streamed answer, as they arrive."""
         while True:
             failure: Failure | None = None
             try:
@@ -183,7 +183,7 @@ class Transport:
 
     @contextmanager
     def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
-        """The pieces of an answer; one that falls silent for too long is broken off."""
+        """Open a streamed answer; one that is silent for too long is cut off."""
         self._check_open()
         sent = http_arguments(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()

@@ -1,4 +1,4 @@
-"""A plain function made an arc: `@penstock.arc(inputs=…, outputs=…)`."""
+"""Functions as arcs (`@penstock.arc`) and as workers of jobs (`@penstock.job`)."""
 
 import inspect
 import logging
@@ -46,16 +46,16 @@ def arc(
 ) -> Callable[[F], F]:
     """Declare that a function is the workload of an arc; `penstock arcs apply MODULE` applies it.
 
-    The function is given the lot's context: what to read, and where to write. It stays as it is
-    and can be called as before. Datasets are NAME, NAMESPACE/NAME, or mappings that say more:
+    The function gets the lot's context: its inputs and outputs. It stays as it is
+    and can be called as before. Datasets are NAME, NAMESPACE/NAME, or mappings such as
     `{"dataset": "rates", "subscribe": False}`. Parts are a pattern in the URIs of the inputs, or a
     mapping with `pattern`, `bytes_max` or `function`. Checks are functions, as `module:function`,
-    that look at what was made. What is left out has its default.
+    that check the output. Omitted arguments have their default.
     """
 
     def decorate(function: F) -> F:
         _check_place(function)
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "namespace": namespace,
             "project": project,
             "version": version,
@@ -77,7 +77,7 @@ def arc(
             "name": name or function.__name__,
             "inputs": list(inputs),
             "outputs": list(outputs),
-            **_given(said),
+            **_given(fields),
             "workload": _given(workload),
         }
         setattr(function, MARK, declared)
@@ -110,7 +110,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worked(Struct, frozen=True):
-    """What became of the lots that a worker claimed."""
+    """The results of a worker."""
 
     completed: int = 0
     failed: int = 0
@@ -118,7 +118,7 @@ class Worked(Struct, frozen=True):
 
 
 class Wires(Struct, frozen=True):
-    """A job: its datasets and how its lots are worked on; what is None is left as it is."""
+    """The wiring of a job; None leaves a field as it is."""
 
     namespace: str
     name: str
@@ -130,7 +130,7 @@ class Wires(Struct, frozen=True):
 
 
 class JobFunction(Generic[P, R]):
-    """A function that can be called as before, and that works on the lots of a job."""
+    """A function that also works on the lots of a job."""
 
     def __init__(self, function: Callable[P, R], wires: Wires, *, newest: bool) -> None:
         self._function = function
@@ -156,11 +156,11 @@ class JobFunction(Generic[P, R]):
         count: int = 1,
         owner: str | None = None,
     ) -> Worked:
-        """Claim lots and call the function for each, until nothing is found.
+        """Claim lots and call the function for each, until no work is left.
 
-        With `loop` it waits for more and goes on until it is interrupted. A lot whose call raises
-        has failed: that is logged and the next lot taken. The server and the key come from the
-        settings (PENSTOCK_URL, PENSTOCK_API_KEY) unless a URL is given.
+        With `loop` it waits for more work until it is interrupted. If the function raises, the lot
+        fails, the error is logged, and the next lot follows. The server and the key come from the
+        settings (PENSTOCK_URL, PENSTOCK_API_KEY) unless `url` is set.
         """
         settings = load({"url": url}).settings
         with _stopped_by_sigterm(), Client(settings.url, settings.api_key) as client:
@@ -215,10 +215,10 @@ def job(
     tries_max: int | None = None,
     back_off_seconds: int | None = None,
 ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-    """Make a function of one argument a worker; it is given the claim, or the lot if it says `lot`.
+    """Make a function of one argument a worker. It gets the claim, or the lot if it is named `lot`.
 
     Datasets are written NAMESPACE/NAME, or as plain names in the job's namespace. The job is
-    called as the function unless it has a name of its own.
+    named as the function by default.
     """
 
     def decorate(function: Callable[P, R]) -> JobFunction[P, R]:
@@ -238,7 +238,7 @@ def job(
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the work as an interrupt does, so that the claim is given back."""
+    """Treat SIGTERM as an interrupt, so that the claim is released."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -14,14 +14,14 @@ from penstock.states import RunState, WorkState
 
 
 class KeyRole(StrEnum):
-    """What a key may do; each role may do what those before it may."""
+    """The rights of a key. Each role has the rights of the roles before it."""
 
     READER = "reader"
     WRITER = "writer"
     ADMIN = "admin"
 
     def covers(self, needed: "KeyRole") -> bool:
-        """Whether this role is enough where that one is needed."""
+        """Return whether this role has the rights of another."""
         return _RANK[self] >= _RANK[needed]
 
 
@@ -42,7 +42,7 @@ class ShownKey(Shape, frozen=True):
 
 
 class ShownKeys(Shape, frozen=True):
-    """The keys there are."""
+    """A list of keys."""
 
     keys: Sequence[ShownKey]
 
@@ -55,7 +55,7 @@ class CreatedKey(Shape, frozen=True):
 
 
 class ShownEntry(Shape, frozen=True):
-    """Who did what to what, when and from where.
+    """An entry of the audit log.
 
     The address is empty for a process that opened the database itself. The hash covers the entry
     and the one before it.
@@ -72,20 +72,20 @@ class ShownEntry(Shape, frozen=True):
 
 
 class AuditLog(Shape, frozen=True):
-    """A part of the audit log."""
+    """A page of the audit log."""
 
     entries: Sequence[ShownEntry]
 
 
 class AuditExport(Shape, frozen=True):
-    """A page of the audit log, oldest first; `next` leads to the page after it, if there is one."""
+    """A page of the audit log, oldest first. `next` leads to the next page, if it exists."""
 
     entries: Sequence[ShownEntry]
     next: str | None
 
 
 class ShownCaller(Shape, frozen=True):
-    """Who is asking. `name` is null where no key was sent and none is needed: then all is allowed.
+    """The caller. Without a key, where none is needed, `name` is null and all is allowed.
 
     A key with a `namespace` may touch only that one.
     """
@@ -96,13 +96,13 @@ class ShownCaller(Shape, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """That all is well."""
+    """The answer of a healthy server."""
 
     status: Literal["ok"] = "ok"
 
 
 class LateDataset(Shape, frozen=True):
-    """A dataset whose newest lots are overdue: the first of them, how many, and since when.
+    """A dataset whose newest lots are overdue: the first, their number, and since when.
 
     A lot is overdue when a whole interval has passed since its own ended. Lots that are missing
     before the newest one are gaps.
@@ -117,7 +117,7 @@ class LateDataset(Shape, frozen=True):
 
 
 class JobStanding(Shape, frozen=True):
-    """How many lots of a job are open, in which state; those not running up to a thousand."""
+    """The open lots of a job by state. Each state but running is counted up to a thousand."""
 
     namespace: str
     job: str
@@ -129,12 +129,12 @@ class JobStanding(Shape, frozen=True):
 
     @property
     def open(self) -> int:
-        """How many are not done."""
+        """The number of lots that are not done."""
         return self.ready + self.waiting + self.later + self.held + self.running
 
 
 class StuckLot(Shape, frozen=True):
-    """A lot that a job failed with, or that somebody held.
+    """A lot that failed in a job, or that is held.
 
     `held_lot_of` is the dataset of which that lot is held, if nothing else holds the work on it.
     """
@@ -154,14 +154,14 @@ class StuckLot(Shape, frozen=True):
 
 
 class LotHour(Shape, frozen=True):
-    """How many lots were published, or something else, in an hour."""
+    """The number of lot events of one hour, by kind."""
 
     start: str
     counts: Mapping[str, int]
 
 
 class SystemOverview(Shape, frozen=True):
-    """How everything stands; `at_least` says that there are more jobs or lots than were counted."""
+    """The state of the system. With `at_least`, more jobs or lots exist than were counted."""
 
     jobs: Mapping[RunState, int]
     work: Sequence[JobStanding]

@@ -12,7 +12,7 @@ from penstock.schema.shape import Shape
 from penstock.schema.texts import ArcName, Name, NameOrNone
 from penstock.states import ArcState, ManifestState, WorkState
 
-# What is kept in a database, or added to a time, has to fit there.
+# These values go into integer columns, and some are added to times: they must fit.
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Bytes = Annotated[int, Meta(ge=1, le=1 << 62)]
 LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
@@ -22,21 +22,21 @@ TimeoutSeconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 
 
 class OnEmpty(StrEnum):
-    """What an arc does with a lot of which every subscribed input is empty."""
+    """The action of an arc on a lot whose subscribed inputs are all empty."""
 
     RUN = "run"
     SKIP = "skip"  # its own lot is published empty, without a run of the workload
 
 
 class EmptyOutput(StrEnum):
-    """What becomes of a lot when its workload wrote nothing and did not declare it empty."""
+    """The result for a lot whose workload wrote nothing and did not declare it empty."""
 
     FAIL = "fail"
     ALLOW = "allow"  # the lot is published empty
 
 
 class PartState(StrEnum):
-    """Where a part of a lot stands."""
+    """The state of a part of a lot."""
 
     RUNNING = "running"
     COMPLETE = "complete"
@@ -45,10 +45,10 @@ class PartState(StrEnum):
 
 
 class ArcCounts(Shape, frozen=True):
-    """How many lots stand where: by the arc's states, then by what is to be done with them.
+    """The number of an arc's lots in each state, then by the work left to do.
 
-    They are counted up to a thousand of each kind, complete ones among the first ten thousand:
-    `at_least` names those of which there may be more.
+    Each count ends at a thousand; complete lots are counted among the first ten thousand.
+    `at_least` names the counts that may be larger.
     """
 
     running: int
@@ -68,7 +68,7 @@ class ArcCounts(Shape, frozen=True):
 
 
 class ArcLot(Shape, frozen=True):
-    """Where an arc stands with a lot; `state` is null if nothing was tried."""
+    """The state of a lot in an arc. `state` is null before the first attempt."""
 
     lot: str
     state: ArcState | None
@@ -83,7 +83,7 @@ class ArcLot(Shape, frozen=True):
 
 
 class ArcPart(Shape, frozen=True):
-    """One part of a lot; the run is its own, the attempt is the claim that ran it."""
+    """One part of a lot. `run` is its own run, `attempt` the claim that ran it."""
 
     part: str
     state: PartState
@@ -95,7 +95,7 @@ class ArcPart(Shape, frozen=True):
 
 
 class FailedAttempt(Shape, frozen=True):
-    """An attempt that failed: the manifests of what it left, which may have been removed."""
+    """A failed attempt, with the manifests of its output, which may have been removed."""
 
     run: str
     state: ManifestState
@@ -104,7 +104,7 @@ class FailedAttempt(Shape, frozen=True):
 
 
 class ManifestLine(Shape, frozen=True):
-    """The manifest of one version of a lot; the first one of a dataset is the last published."""
+    """The manifest of one version of a lot. The newest one of a dataset comes first."""
 
     namespace: str
     dataset: str
@@ -120,7 +120,7 @@ class ManifestLine(Shape, frozen=True):
 
 
 class ArcLotDetail(ArcLot, frozen=True):
-    """All there is about a lot of an arc."""
+    """A lot of an arc with its parts, failed attempts and manifests."""
 
     parts: Sequence[ArcPart]
     failed_attempts: Sequence[FailedAttempt]
@@ -128,7 +128,7 @@ class ArcLotDetail(ArcLot, frozen=True):
 
 
 class Synced(Shape, frozen=True):
-    """What a part of a sync has done; `next` is the lot to go on after, null at the end.
+    """The result of one step of a sync. `next` is the last lot of the step, null at the end.
 
     `lost` counts manifests that the database knows and the object store does not have.
     """
@@ -140,7 +140,7 @@ class Synced(Shape, frozen=True):
     next: str | None
 
 
-# Behind the schema these are refused in words that name the arc.
+# The server checks these again, so that its message can name the arc.
 _SOME = Meta(extra_json_schema={"minItems": 1})
 _ONE_OF_TWO = Meta(
     extra_json_schema={"anyOf": [{"required": ["function"]}, {"required": ["command"]}]}
@@ -148,11 +148,11 @@ _ONE_OF_TWO = Meta(
 
 
 class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A part of a declaration; what it does not know is a mistake, and refused."""
+    """A part of a declaration. Unknown fields are refused, because they are mistakes."""
 
 
 class ArcInput(Said, frozen=True, kw_only=True):
-    """A dataset that an arc reads; one that only joins sets nothing going."""
+    """A dataset that an arc reads. Without `subscribe`, its lots start no work."""
 
     dataset: Name
     namespace: NameOrNone = ""
@@ -176,7 +176,7 @@ class ArcOutput(Said, frozen=True, kw_only=True):
 
 
 class ArcWorkload(Said, frozen=True, kw_only=True):
-    """What is run: a Python function as `module:function`, or a command; one of the two.
+    """The program of an arc: either a Python function as `module:function`, or a command.
 
     `fetch`: a command finds its inputs as files, also those that are in a bucket.
     `passEnvironment`: variables of the engine that a command gets, if the engine allows them.
@@ -191,7 +191,7 @@ class ArcWorkload(Said, frozen=True, kw_only=True):
 
 
 class ArcParts(Said, frozen=True, kw_only=True):
-    """How a lot is split: by a pattern in its URIs, by size, or by a function."""
+    """The division of a lot: by a pattern in its URIs, by size, or by a function."""
 
     pattern: str | None = None
     bytes_max: Bytes | None = None
@@ -200,7 +200,7 @@ class ArcParts(Said, frozen=True, kw_only=True):
 
 
 class ArcRetry(Said, frozen=True, kw_only=True):
-    """How often a lot is tried, and how long after a failure."""
+    """The number of tries of a lot, and the wait after a failure."""
 
     tries: Count = 3
     back_off_seconds: BackOffSeconds = 10
@@ -208,7 +208,7 @@ class ArcRetry(Said, frozen=True, kw_only=True):
 
 
 class ArcBody(Said, frozen=True, kw_only=True):
-    """An arc as it is declared; its name and namespace are those of the path."""
+    """The declaration of an arc. The path has its name and namespace."""
 
     project: ArcName = "default"
     version: ArcName = "1"
@@ -226,7 +226,7 @@ class ArcBody(Said, frozen=True, kw_only=True):
 
 
 class NamedArc(ArcBody, frozen=True, kw_only=True):
-    """An arc as it is declared, with its name."""
+    """The declaration of an arc, with its name."""
 
     namespace: Name
     name: ArcName
@@ -274,13 +274,13 @@ class Arcs(Shape, frozen=True):
 
 
 class ArcLots(Shape, frozen=True):
-    """A part of an arc's lots, by lot; `next` is the lot to go on after, null at the end."""
+    """A page of an arc's lots, by lot. `next` is the `after` of the next page, null at the end."""
 
     lots: Sequence[ArcLot]
     next: str | None
 
 
 class ChangedDeclarations(Shape, frozen=True):
-    """Which arcs and arrivals are other than before, or would be."""
+    """The arcs and arrivals that a declaration changed, or would change."""
 
     changed: Sequence[str]

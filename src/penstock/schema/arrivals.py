@@ -15,29 +15,29 @@ DigestBytes = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class TimeFrom(StrEnum):
-    """Where the time of an object comes from."""
+    """The source of an object's time."""
 
-    MODIFIED = "modified"  # the store's own word
+    MODIFIED = "modified"  # the store reports it
     EVENT = "event"  # the key, by the pattern
 
 
 class Late(StrEnum):
-    """What becomes of an object whose interval has closed."""
+    """The policy for an object whose interval has closed."""
 
     AMEND = "amend"  # its lot has a new version, with the object in it
     NEXT = "next"  # it goes to the lot that closes next
-    REFUSE = "refuse"  # it is noted, and is in no lot
+    REFUSE = "refuse"  # it is recorded, and is in no lot
 
 
 class OnMissing(StrEnum):
-    """What becomes of an interval that closes without any object."""
+    """The policy for an interval that closes without an object."""
 
     MISSING = "missing"  # it has no lot
     EMPTY = "empty"  # its lot is published empty
 
 
 class ArrivalBody(Said, frozen=True, kw_only=True):
-    """Where the objects of a dataset arrive, and how they become lots.
+    """The location where objects of a dataset arrive, and the rule that makes them lots.
 
     With `{lot}` in the pattern keys name their lots; otherwise lots are intervals of the time that
     the store knows, or that the pattern finds in the key (time `event`). Without `start` objects
@@ -57,14 +57,14 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
 
 
 class NamedArrival(ArrivalBody, frozen=True, kw_only=True):
-    """Where the objects of a dataset arrive, with its name."""
+    """The arrival of a dataset, with the dataset's name."""
 
     namespace: Name
     dataset: Name
 
 
 class RefusedObject(Shape, frozen=True):
-    """An object that is in no lot as it is now: it came when its interval was closed."""
+    """An object that is in no lot, because its interval was closed when it arrived."""
 
     uri: str
     lot: str
@@ -73,14 +73,14 @@ class RefusedObject(Shape, frozen=True):
 
 
 class ArrivalFailure(Shape, frozen=True):
-    """Why the place where objects arrive cannot be looked at, and since when."""
+    """The error that keeps a location from being read, and since when."""
 
     since: str
     error: str
 
 
 class UntakenObjects(Shape, frozen=True):
-    """How many objects cannot be taken into lots, by their names; one of them, and why not."""
+    """The number of objects whose names fit no lot, one example, and the reason."""
 
     count: int
     example: str
@@ -88,7 +88,7 @@ class UntakenObjects(Shape, frozen=True):
 
 
 class ShownArrival(ArrivalBody, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """Where a dataset arrives; every interval before `openFrom` is closed."""
+    """The arrival of a dataset. Every interval before `openFrom` is closed."""
 
     namespace: str
     dataset: str
@@ -101,6 +101,6 @@ class ShownArrival(ArrivalBody, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Arrivals(Shape, frozen=True):
-    """Where datasets arrive, by name; what was refused is shown with each alone."""
+    """All arrivals, by dataset. Refused objects are shown with a single arrival only."""
 
     arrivals: Sequence[ShownArrival]

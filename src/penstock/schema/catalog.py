@@ -22,7 +22,7 @@ class Namespace(Shape, frozen=True):
 
 
 class Grant(Shape, frozen=True):
-    """That the runs of `grantee` may write the datasets of `namespace`."""
+    """The right of the runs of `grantee` to write the datasets of `namespace`."""
 
     namespace: str
     grantee: str
@@ -31,7 +31,7 @@ class Grant(Shape, frozen=True):
 
 
 class Source(Shape, frozen=True):
-    """Where datasets physically live."""
+    """A system that holds datasets."""
 
     type: str
     name: str
@@ -96,7 +96,7 @@ class InputField(Shape, frozen=True):
 
 
 class ColumnLineage(Shape, frozen=True):
-    """From which fields a field is made; what is said of all inputs alike is said once more."""
+    """The fields that a field is made from. A transformation that all inputs share is repeated."""
 
     name: str
     input_fields: Sequence[InputField]
@@ -105,7 +105,7 @@ class ColumnLineage(Shape, frozen=True):
 
 
 class Dataset(Shape, frozen=True):
-    """A dataset with its current version's fields, or its latest's while none is current."""
+    """A dataset with the fields of its current version, or else of its latest."""
 
     id: EntityId
     type: str
@@ -216,7 +216,7 @@ class Job(Shape, frozen=True):
     location: str | None
     description: str | None
     latest_run: Run | None
-    latest_runs: Sequence[Run] | None  # None without any: Marquez' page expects that
+    latest_runs: Sequence[Run] | None  # null, not empty: the page of Marquez expects that
     facets: Facets
     current_version: str | None
     labels: Sequence[str]
@@ -238,7 +238,7 @@ class JobVersion(Shape, frozen=True):
 
 
 class IntervalCount(Shape, frozen=True):
-    """How many there were when an interval ended."""
+    """The number of things at the end of an interval."""
 
     start_interval: str
     end_interval: str
@@ -246,7 +246,7 @@ class IntervalCount(Shape, frozen=True):
 
 
 class EventInterval(Shape, frozen=True):
-    """How many events there were in an interval, by type."""
+    """The number of events in an interval, by type."""
 
     start_interval: str
     end_interval: str
@@ -259,7 +259,7 @@ class EventInterval(Shape, frozen=True):
 
 
 class Namespaces(Struct, frozen=True):
-    """A part of the list of namespaces."""
+    """A page of namespaces."""
 
     namespaces: Sequence[Namespace]
 
@@ -271,26 +271,26 @@ class Grants(Struct, frozen=True):
 
 
 class Sources(Struct, frozen=True):
-    """A part of the list of sources."""
+    """A page of sources."""
 
     sources: Sequence[Source]
 
 
 class Tags(Struct, frozen=True):
-    """A part of the list of tags."""
+    """A page of tags."""
 
     tags: Sequence[Tag]
 
 
 class Datasets(Shape, frozen=True):
-    """A part of a namespace's datasets, and how many there are in all."""
+    """A page of a namespace's datasets, and the total."""
 
     datasets: Sequence[Dataset]
     total_count: int
 
 
 class DatasetVersions(Shape, frozen=True):
-    """A part of a dataset's versions, and how many there are in all."""
+    """A page of a dataset's versions, and the total."""
 
     versions: Sequence[DatasetVersion]
     total_count: int
@@ -305,42 +305,42 @@ class CreatedDataset(Shape, frozen=True):
 
 
 class Jobs(Shape, frozen=True):
-    """A part of the jobs, and how many there are in all."""
+    """A page of jobs, and the total."""
 
     jobs: Sequence[Job]
     total_count: int
 
 
 class JobVersions(Shape, frozen=True):
-    """A part of a job's versions, and how many there are in all."""
+    """A page of a job's versions, and the total."""
 
     versions: Sequence[JobVersion]
     total_count: int
 
 
 class Runs(Shape, frozen=True):
-    """A part of a job's runs, and how many there are in all."""
+    """A page of a job's runs, and the total."""
 
     runs: Sequence[Run]
     total_count: int
 
 
 class AllRuns(Shape, frozen=True):
-    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
+    """A page of all runs. `next` is the `after` of the next page, null at the end."""
 
     runs: Sequence[Run]
     next: str | None
 
 
 class Events(Shape, frozen=True):
-    """A part of the events, and how many there are in all."""
+    """A page of events, and the total."""
 
     events: Sequence[dict[str, Any]]
     total_count: int
 
 
 class BatchSummary(Struct, frozen=True):
-    """How many events of a batch were received, and how many were not."""
+    """The number of events of a batch that were received, and that were refused."""
 
     received: int
     successful: int
@@ -358,7 +358,7 @@ class FailedEvent(Struct, frozen=True):
 
 
 class BatchResult(Struct, frozen=True):
-    """What became of a batch."""
+    """The result of a batch of events."""
 
     status: Literal["success", "partial_success", "failure"]
     summary: BatchSummary
@@ -366,7 +366,7 @@ class BatchResult(Struct, frozen=True):
 
 
 class DatasetRole(StrEnum):
-    """Which side of a job a dataset stands on."""
+    """The side of a job on which a dataset is."""
 
     INPUT = "INPUT"
     OUTPUT = "OUTPUT"

@@ -10,19 +10,19 @@ from penstock.schema.shape import Shape
 
 
 class GapKind(StrEnum):
-    """How a lot can be something else than simply there."""
+    """The reasons for a gap: the states of a lot other than published."""
 
-    MISSING = "missing"  # nobody knows of it
-    WAITING = "waiting"  # known to who makes it, and not there yet
+    MISSING = "missing"  # the server does not know the lot
+    WAITING = "waiting"  # its job knows it and has not made it yet
     RUNNING = "running"  # being made
-    PARTIAL = "partial"  # tried and failed, or published with a part of it missing
+    PARTIAL = "partial"  # its attempt failed, or it was published with a part missing
     HELD = "held"  # waits for a person
-    EMPTY = "empty"  # there, and rightly without data
-    REMOVED = "removed"  # it was there, and its data was cleaned away
+    EMPTY = "empty"  # published, and without data on purpose
+    REMOVED = "removed"  # it was published, and its data was removed
 
 
 class GapRoot(Shape, frozen=True):
-    """The lot upstream that has to come first; without a job, nobody here makes it."""
+    """The lot upstream that must come first. Without `job`, it comes from outside."""
 
     namespace: str
     dataset: str
@@ -32,7 +32,7 @@ class GapRoot(Shape, frozen=True):
 
 
 class Cause(Shape, frozen=True):
-    """Why a lot is not there, in words; the same as data, if a job makes it; and the roots."""
+    """The cause of a gap: a sentence, the same as data if a job makes the lot, and the roots."""
 
     sentence: str
     why: Why | None
@@ -40,9 +40,9 @@ class Cause(Shape, frozen=True):
 
 
 class Gap(Shape, frozen=True):
-    """Lots in a row that are of one kind, and have one cause, told of the first of them.
+    """Consecutive lots of one kind with one cause, which is that of the first.
 
-    Where they are not known to be alike, more lots are upstream than are looked at for one answer:
+    If `is_alike` is false, one answer could not check all lots upstream, and
     lots after the first may have other causes.
     """
 
@@ -55,10 +55,10 @@ class Gap(Shape, frozen=True):
 
 
 class Gaps(Shape, frozen=True):
-    """What is there of a dataset between two lots, and what is not.
+    """The gaps of a dataset between two lots.
 
-    `totals` are of all lots. Of ranges there are RANGES_MAX at most: `is_cut` says that there are
-    more of them, after the last one here.
+    `totals` count all lots. An answer has at most RANGES_MAX ranges; with `is_cut`,
+    more ranges follow the last one.
     """
 
     namespace: str
@@ -74,5 +74,5 @@ class Gaps(Shape, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is amiss: what is empty is rightly so."""
+        """Whether the dataset has no gap. Lots that are empty on purpose are no gap."""
         return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count

@@ -30,11 +30,11 @@ DigestAlgorithm = Literal[
 
 
 class PayloadType(StrEnum):
-    """What a payload is, and so how many jobs it makes."""
+    """The kind of a payload, which decides the number of jobs."""
 
     FILE = "file"
     CONTAINER = "container"
-    MANIFEST = "manifest"  # one of the four below: its profile says which
+    MANIFEST = "manifest"  # one of the four below, as its profile states
     OBJECT_MANIFEST = "object_manifest"
     MANIFEST_OF_MANIFESTS = "manifest_of_manifests"
     MANIFEST_OF_CONTAINERS = "manifest_of_containers"
@@ -42,14 +42,14 @@ class PayloadType(StrEnum):
 
 
 class SubmissionMode(StrEnum):
-    """What a deposit does to an object that is already there."""
+    """The effect of a deposit on an object that exists."""
 
     ADD = "add"  # the new version holds the deposited files and no others
     UPDATE = "update"  # the new version holds the earlier files too
 
 
 class Finding(Struct, frozen=True):
-    """Something that `ingest check` found wrong, and whether it can be repaired."""
+    """A fault that `ingest check` reports, and whether it can be repaired."""
 
     what: str
     target: str
@@ -67,21 +67,21 @@ Priority = Annotated[int, Meta(ge=0, le=PRIORITY_MAX)]
 
 
 class DigestPolicy(StrEnum):
-    """What is asked of the digests that a depositor gives."""
+    """The policy for the digests of a depositor."""
 
-    CHECK = "check"  # those that are given are checked
+    CHECK = "check"  # digests that are sent are checked
     REQUIRE = "require"  # every file must have one
 
 
 class InheritedPolicy(StrEnum):
-    """How an update checks the stored files that it takes over; existence is always checked."""
+    """The check of stored files that an update inherits. Existence is always checked."""
 
     SIZE = "size"  # each file has the size that was stored
     DIGEST = "digest"  # each file is read again and has the digest that was stored
 
 
 class Minting(StrEnum):
-    """Who mints ARKs."""
+    """The service that mints ARKs."""
 
     LOCAL = "local"
     EZID = "ezid"
@@ -128,12 +128,12 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
     @property
     def owner_name(self) -> str:
-        """Whose local ids its objects have."""
+        """The owner of the local ids of its objects."""
         return self.owner or self.name
 
     @property
     def kept_in(self) -> str:
-        """Where its objects are kept; empty is the server's own store."""
+        """The store of its objects; empty is the server's own store."""
         return (self.storage or "").rstrip("/")
 
     @property
@@ -151,20 +151,20 @@ class ShownCollection(Collection, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def profile(self) -> dict[str, Any]:
-        """All that `put_collection` takes beside the name; a masked secret stays as it is."""
+        """All that `put_collection` takes except the name. A masked secret stays as it is."""
         fields = msgspec.structs.asdict(self)
         return {name: value for name, value in fields.items() if name not in ("name", "held")}
 
 
 class StateTally(Shape, frozen=True):
-    """How many jobs are in a state, and the bytes they need."""
+    """The number of jobs in a state, and the bytes they need."""
 
     jobs: int
     bytes: int
 
 
 class ShownBatch(Shape, frozen=True):
-    """A batch and how far it is; where the queue is in ZooKeeper, lists have no tally."""
+    """A batch and its progress. If the queue is in ZooKeeper, lists have no tally."""
 
     id: str
     collection: str
@@ -184,7 +184,7 @@ class ShownBatch(Shape, frozen=True):
 
 
 class ReachedState(Shape, frozen=True):
-    """When a job came to a state."""
+    """The time at which a job entered a state."""
 
     status: IngestState
     at: str
@@ -199,9 +199,9 @@ class Download(Shape, frozen=True):
 
 
 class ShownIngestJob(Shape, frozen=True):
-    """One object of a batch and how far it is; `resumesAt` is the stage a resume goes to.
+    """One object of a batch and its progress. `resumesAt` is the stage after a resume.
 
-    `download` is there while files come that take more than some seconds.
+    `download` is set while a download takes longer than a few seconds.
     """
 
     id: str
@@ -229,7 +229,7 @@ class ShownIngestJob(Shape, frozen=True):
 
 
 class ShownReport(Shape, frozen=True):
-    """What a depositor was told about a batch; jobs are named by their ids."""
+    """A report about a batch to its depositor. Jobs are named by their ids."""
 
     number: int
     kind: Literal["status", "update"]
@@ -271,21 +271,21 @@ class Collections(Shape, frozen=True):
 
 
 class Batches(Shape, frozen=True):
-    """A part of the batches, newest first."""
+    """A page of batches, newest first."""
 
     batches: Sequence[ShownBatch]
 
 
 class BatchJobs(Shape, frozen=True):
-    """A part of the jobs of a batch, by id."""
+    """A page of the jobs of a batch, by id."""
 
     jobs: Sequence[ShownIngestJob]
 
 
 class IngestJobs(Shape, frozen=True):
-    """A part of the jobs in a state, in the order of their turns.
+    """A page of the jobs in a state, in queue order.
 
-    `next` is the `after` of the next part; without it there is none.
+    `next` is the `after` of the next page, null at the end.
     """
 
     jobs: Sequence[ShownIngestJob]
@@ -299,7 +299,7 @@ class FailedJobs(Shape, frozen=True):
 
 
 class ResumedJob(Shape, frozen=True):
-    """A failed job, and the stage it goes on with, or why it cannot."""
+    """A failed job with the stage where it continues, or the reason why it cannot."""
 
     job: str
     stage: IngestState | None
@@ -307,9 +307,9 @@ class ResumedJob(Shape, frozen=True):
 
 
 class ResumedJobs(Shape, frozen=True):
-    """What became of each failed job of a batch, and how the batch itself stands now.
+    """The result of a resume for each failed job of a batch, and the state of the batch.
 
-    One whose payload could not be read is `pending` again.
+    A batch whose payload could not be read is `pending` again.
     """
 
     resumed: Sequence[ResumedJob]
@@ -317,13 +317,13 @@ class ResumedJobs(Shape, frozen=True):
 
 
 class ChangedJobs(Shape, frozen=True):
-    """How many jobs were changed."""
+    """The number of jobs that were changed."""
 
     changed: int
 
 
 class Released(Shape, frozen=True):
-    """How many batches and jobs were let go on."""
+    """The number of batches and jobs that were released."""
 
     released: int
 
@@ -338,7 +338,7 @@ class HeldCollection(Shape, frozen=True):
 
 
 class Queue(Shape, frozen=True):
-    """How many jobs are in each state, and what is stopped.
+    """The number of jobs in each state, and the holds of the queue.
 
     A key that is for one namespace gets no tally: the jobs of all are counted together.
     """
@@ -349,7 +349,7 @@ class Queue(Shape, frozen=True):
 
 
 class CheckStepKind(StrEnum):
-    """What a step of a check tells."""
+    """The kind of a line of a check."""
 
     PROGRESS = "progress"
     FINDING = "finding"
@@ -357,7 +357,7 @@ class CheckStepKind(StrEnum):
 
 
 class CheckStep(Shape, frozen=True):
-    """How many ingest jobs, of how many, were looked at and, if it is a finding, what is wrong.
+    """The progress of a check in ingest jobs and, for a finding, the fault.
 
     At the `end`, `error` says why the check could not be finished.
     """
@@ -370,9 +370,9 @@ class CheckStep(Shape, frozen=True):
 
 
 class StoredObjects(Shape, frozen=True):
-    """A part of what is stored, newest first.
+    """A page of stored objects, newest first.
 
-    `next` is the `before` of the next part; without it there is none.
+    `next` is the `before` of the next page, null at the end.
     """
 
     objects: Sequence[StoredObject]

@@ -10,7 +10,7 @@ from penstock.states import RunState
 
 
 class Edge(Shape, frozen=True):
-    """That data flows from one node to another."""
+    """A flow of data from one node to another."""
 
     origin: str
     destination: str
@@ -31,7 +31,7 @@ class GraphRun(Shape, frozen=True):
 
 
 class JobData(Shape, frozen=True):
-    """What a graph shows of a job; inputs and outputs are all it has, also outside the graph."""
+    """A job in a graph, with all its inputs and outputs, also those outside the graph."""
 
     id: EntityId
     type: str
@@ -49,7 +49,7 @@ class JobData(Shape, frozen=True):
 
 
 class DatasetData(Shape, frozen=True):
-    """What a graph shows of a dataset."""
+    """A dataset in a graph."""
 
     id: EntityId
     type: str
@@ -70,7 +70,7 @@ class DatasetData(Shape, frozen=True):
 
 
 class FieldData(Shape, frozen=True):
-    """What a graph shows of a field; input fields are all it has, also outside the graph."""
+    """A field in a graph, with all its input fields, also those outside the graph."""
 
     namespace: str
     dataset: str
@@ -125,7 +125,7 @@ class IndirectLineage(Shape, frozen=True):
 
 
 class ColumnGraph(Shape, frozen=True):
-    """Fields and what they are made from; with indirect lineage only if it was asked for."""
+    """Fields and their input fields. Indirect lineage is included on request."""
 
     graph: Sequence[FieldNode]
     indirect: Sequence[IndirectLineage] | UnsetType = UNSET
@@ -140,7 +140,7 @@ class UpstreamJob(Shape, frozen=True):
 
 
 class UpstreamRunTimes(Shape, frozen=True):
-    """When a run went and how it ended."""
+    """The times and the state of a run."""
 
     id: str
     start: str | None
@@ -172,7 +172,7 @@ class UpstreamRuns(Shape, frozen=True):
 
 
 class FamilyRun(Shape, frozen=True):
-    """One run of a family; `depth` is how far it is from the run that was asked for."""
+    """One run of a family. `depth` is its distance from the run of the request."""
 
     id: str
     parent: str | None
@@ -184,7 +184,7 @@ class FamilyRun(Shape, frozen=True):
 
 
 class RunFamily(Shape, frozen=True):
-    """A run and its descendants, the first begun first; `is_cut` says that there are more."""
+    """A run and its descendants, in order of their start. With `is_cut`, more exist."""
 
     runs: Sequence[FamilyRun]
     is_cut: bool

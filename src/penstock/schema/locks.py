@@ -13,17 +13,17 @@ LEASE_SECONDS_MAX = 7 * 24 * 3600
 
 
 class Stale(StrEnum):
-    """What a job does with a lot that it has done when an input of it gets a newer version."""
+    """The policy for a finished lot when an input gets a newer version."""
 
     RERUN = "rerun"  # make it again
     HOLD = "hold"  # wait for a person to decide
-    IGNORE = "ignore"  # only tell
+    IGNORE = "ignore"  # only report it
 
 
 class Wiring(Shape, frozen=True):
-    """Which datasets a job reads and writes lot by lot, and how its lots are worked on.
+    """The datasets that a job reads and writes lot by lot, and its lease and retry policy.
 
-    A hold that follows that of a dataset upstream names the dataset as `held_through`.
+    If the hold of a dataset upstream stops the job, `held_through` names that dataset.
     """
 
     namespace: str
@@ -67,7 +67,7 @@ class Claim(Shape, frozen=True):
 
 
 class ShownClaim(Shape, frozen=True):
-    """A claim, live or over; of one that is over and followed by another the token is not kept."""
+    """A claim, live or ended. The token of an ended claim is lost once another one follows."""
 
     id: str
     state: RunState
@@ -101,7 +101,7 @@ class HeldWhole(Shape, frozen=True):
 
 
 class NoWorkReason(Shape, frozen=True):
-    """Why a job found nothing to claim; lots are counted up to a thousand of each kind."""
+    """The reason why a job has nothing to claim. Each count ends at a thousand."""
 
     summary: str
     held: HeldWhole | None
@@ -133,7 +133,7 @@ class ReleasedDataset(HeldDataset, frozen=True, kw_only=True):
 
 
 class Stopped(Shape, frozen=True):
-    """What became of the work of a claim that ended without a result."""
+    """The state of the work of a claim that ended without a result."""
 
     id: str
     state: WorkState
@@ -166,7 +166,7 @@ class Lock(Shape, frozen=True):
 
 
 class Work(Shape, frozen=True):
-    """What a job has to do with one lot, and its claim on it."""
+    """The work of a job on one lot, and its claim."""
 
     namespace: str
     job: str
@@ -186,15 +186,15 @@ class Work(Shape, frozen=True):
 
 
 class WorkPage(Shape, frozen=True):
-    """Some of what jobs have done or have to do."""
+    """A page of the work of jobs."""
 
     lots: Sequence[Work]
 
 
 class Reason(Shape, frozen=True, omit_defaults=True):
-    """One thing that stops a job from working on a lot, in words and as data.
+    """A reason why a job does not work on a lot, as a sentence and as data.
 
-    `command` is what a person can type to end it, if there is such a command.
+    `command` ends it, if a command can.
     """
 
     kind: str
@@ -227,10 +227,10 @@ class RootCause(Shape, frozen=True):
 
 
 class Why(Shape, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of the jobs it waits for.
+    """The explanation why a job does, or does not, work on a lot.
 
-    `roots` is filled for the job that was asked for: the most useful first. Where a job was not
-    `followed`, it waits for jobs that are shown with the same job elsewhere in the answer, or are
+    `causes` explain the jobs it waits for. Only the job of the request has `roots`, the most useful
+    first. If a job was not `followed`, the answer explains it elsewhere, or the jobs behind it are
     too far away.
     """
 
@@ -247,14 +247,14 @@ class Why(Shape, frozen=True):
 
 
 class Locks(Shape, frozen=True):
-    """A part of the live claims, and how many there are, counted up to ten thousand."""
+    """A page of the live claims, and the total, counted up to ten thousand."""
 
     locks: Sequence[Lock]
     total_count: int
 
 
 class Lease(Shape, frozen=True):
-    """Until when a claim holds."""
+    """The end of the lease of a claim."""
 
     id: str
     lease_until: str
@@ -268,7 +268,7 @@ class Completed(Shape, frozen=True):
 
 
 class EndedClaim(Shape, frozen=True):
-    """What became of one claim of several: the versions it published, or why it was refused."""
+    """The result of one claim of several: its new versions, or the refusal."""
 
     id: str
     versions: Sequence[VersionId]
@@ -276,7 +276,7 @@ class EndedClaim(Shape, frozen=True):
 
 
 class Claims(Shape, frozen=True):
-    """What was claimed, or why there was nothing; and what became of claims to complete."""
+    """New claims, or the reason for none, and the results of the claims to complete."""
 
     claims: Sequence[Claim]
     why: NoWorkReason | None
@@ -284,27 +284,27 @@ class Claims(Shape, frozen=True):
 
 
 class EndedClaims(Shape, frozen=True):
-    """What became of each claim, in the order they were given."""
+    """The result of each claim, in the order of the request."""
 
     ended: Sequence[EndedClaim]
 
 
 class WorkList(Shape, frozen=True):
-    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
+    """A page of the work of a job, and its total, counted up to ten thousand."""
 
     lots: Sequence[Work]
     total_count: int
 
 
 class DatasetPartitioning(Shape, frozen=True):
-    """Whether a dataset is held, and by which interval its gaps can be named, if by any."""
+    """The hold of a dataset, and the interval of its gaps, if it has one."""
 
     held: Held | None
     interval: Interval | None
 
 
 class JobPartitioning(Shape, frozen=True):
-    """How a job's lots are worked on; None if it does not work lot by lot."""
+    """The wiring of a job; null if it does not work lot by lot."""
 
     wiring: Wiring | None
     is_arc: bool

@@ -36,19 +36,19 @@ class Interval(StrEnum):
 
     @property
     def length(self) -> Micros:
-        """How long one lot lasts."""
+        """The length of one lot."""
         return _LENGTHS[self]
 
     def at(self, at: Micros) -> "IntervalLot":
-        """The one that holds that moment."""
+        """Return the interval that holds a moment."""
         return IntervalLot(self, at - at % self.length)
 
     def lot_at(self, at: Micros) -> str:
-        """The lot whose interval holds that moment."""
+        """Return the lot whose interval holds a moment."""
         return self.at(at).id
 
     def lots(self, start: Micros, end: Micros) -> Iterator[str]:
-        """Every lot whose interval begins in [start, end), oldest first."""
+        """Yield every lot whose interval begins in [start, end), oldest first."""
         first = start + -start % self.length
         return (IntervalLot(self, at).id for at in range(first, end, self.length))
 
@@ -94,7 +94,7 @@ class IntervalLot(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> Micros:
-        """The first moment after the interval."""
+        """The end of the interval, which is not part of it."""
         return self.start + self.interval.length
 
     @property
@@ -113,7 +113,7 @@ class IntervalLot(msgspec.Struct, frozen=True):
 
 
 def check_lot(text: str) -> str:
-    """The lot id itself, or Invalid if it cannot be one segment of a path."""
+    """Return the lot id, or raise Invalid if it cannot be one segment of a path."""
     if not text:
         raise Invalid("a lot id is empty; name the lot, for example 20230206PT5M286")
     if len(text) > LOT_CHARS_MAX:
@@ -134,7 +134,7 @@ def check_lot(text: str) -> str:
 
 
 def parse_interval(lot: str) -> IntervalLot | None:
-    """The interval that this id names, None if it is free-form, Invalid if it is nearly one."""
+    """Return the interval that an id names, or None; raise Invalid if it is almost one."""
     shape = _INTERVAL_SHAPE.fullmatch(lot)
     if shape is None:
         return None
@@ -184,7 +184,7 @@ def _parse_ordinal(lot: str, interval: Interval, ordinal: str) -> int:
 
 
 def sort_key(lot: str) -> str:
-    """A text that, compared byte by byte, puts lot ids in the order they are worked on.
+    """Return a text whose byte order is the order in which lots are worked on.
 
     A number is written behind the count of its digits, so `9` comes before `10`, and one
     interval's lots come by time. Leading zeros decide only between ids that are otherwise equal.
@@ -198,17 +198,17 @@ def sort_key(lot: str) -> str:
 
     body = _DIGITS.sub(counted, lot)
     padding = "".join(zeros)
-    # No lot id has a control character, so this one sorts before whatever a longer id goes on with.
+    # No lot id has a control character, so this one sorts before the rest of any longer id.
     return f"{body}\x01{padding}" if padding.strip("0") else body
 
 
 def _count(number: int) -> str:
-    """One digit, or `9` and three: in order as text, and none is the beginning of another."""
+    """Write a count as one digit, or as `9` and three; as text they are ordered and prefix-free."""
     return str(number) if number < 9 else f"9{number:03d}"
 
 
 def clock_interval(dataset_name: str) -> Interval | None:
-    """The interval of a clock dataset such as `clock:PT1H`; None for any other dataset."""
+    """Return the interval of a clock dataset such as `clock:PT1H`, or None."""
     if not dataset_name.startswith(CLOCK):
         return None
     try:
@@ -221,7 +221,7 @@ def clock_interval(dataset_name: str) -> Interval | None:
 
 
 def is_clock(dataset_name: str) -> bool:
-    """Whether a dataset's lots turn READY by themselves, or would if there was such an interval."""
+    """Return whether a dataset has the name of a clock, also of one with an unknown interval."""
     return dataset_name.startswith(CLOCK)
 
 

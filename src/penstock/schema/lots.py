@@ -9,11 +9,11 @@ from penstock.states import ManifestState
 
 
 class Status(StrEnum):
-    """What a job does, or did, with a lot."""
+    """The status of a lot in a job."""
 
-    PENDING = "PENDING"  # announced from outside; nobody may touch it yet
+    PENDING = "PENDING"  # announced from outside; no job may touch it yet
     RUNNING = "RUNNING"
-    READY = "READY"  # OUTPUT only: there to be read
+    READY = "READY"  # OUTPUT only: can be read
     DONE = "DONE"  # INPUT only: consumed
     ERROR = "ERROR"
     RESUBMIT = "RESUBMIT"  # OUTPUT only: to be made again; RERUN is another name for it
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 
 class Held(Shape, frozen=True):
-    """That an administrator has stopped something."""
+    """A hold of an administrator."""
 
     who: str
     why: str
@@ -29,7 +29,7 @@ class Held(Shape, frozen=True):
 
 
 class Consumer(Shape, frozen=True):
-    """A job that reads, or has read, a lot; the version is the one it took."""
+    """A job that reads, or has read, a lot, and the version that it read."""
 
     namespace: str
     job: str
@@ -39,9 +39,9 @@ class Consumer(Shape, frozen=True):
 
 
 class Lot(Shape, frozen=True):
-    """One lot of a dataset: who made it, what is locked, who reads it.
+    """One lot of a dataset: its producer, its locks and its consumers.
 
-    A hold that is lifted may leave nothing behind; only then there is no status.
+    Without a status, the lot had only a hold, which was released.
     """
 
     namespace: str
@@ -57,13 +57,13 @@ class Lot(Shape, frozen=True):
 
 
 class LotOnHold(Lot, frozen=True, kw_only=True):
-    """A lot that somebody holds, and what had held it already, if something had."""
+    """A lot with a new hold, and the hold that it had before."""
 
     held_before: Held | None
 
 
 class CheckResult(Shape, frozen=True):
-    """What a check said about a version of a lot."""
+    """The result of a check on a version of a lot."""
 
     version: str
     name: str
@@ -75,19 +75,19 @@ class CheckResult(Shape, frozen=True):
 
 
 class LotChecks(Shape, frozen=True):
-    """What checks said about a lot, the newest version first."""
+    """The results of the checks on a lot, newest version first."""
 
     checks: Sequence[CheckResult]
 
 
 class CheckOfLot(CheckResult, frozen=True):
-    """What a check said about a version of a lot, with the lot."""
+    """The result of a check, with the lot."""
 
     lot: str
 
 
 class DatasetChecks(Shape, frozen=True):
-    """A part of what checks said about the lots of a dataset, newest first."""
+    """A page of check results of a dataset's lots, newest first."""
 
     checks: Sequence[CheckOfLot]
 
@@ -109,26 +109,26 @@ class Transition(Shape, frozen=True):
 
 
 class Registered(Shape, frozen=True):
-    """How many lots were new."""
+    """The number of new lots."""
 
     registered: int
 
 
 class Lots(Shape, frozen=True):
-    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
+    """A page of a dataset's lots, and the total, counted up to ten thousand."""
 
     lots: Sequence[Lot]
     total_count: int
 
 
 class Log(Shape, frozen=True):
-    """A part of the log of lots, newest first."""
+    """A page of the log of lots, newest first."""
 
     entries: Sequence[Transition]
 
 
 class HeldLot(Shape, frozen=True):
-    """A lot that nobody may read or write; `who` held it last.
+    """A lot that no job may read or write; `who` held it last.
 
     `for_checks` says that checks of it failed and that it can be accepted, `by_hand` that it can be
     let go; if neither, what it was made from is held.
@@ -148,23 +148,23 @@ class HeldLot(Shape, frozen=True):
 
 
 class HeldLots(Shape, frozen=True):
-    """A part of the lots that are held, and how many there are, counted up to ten thousand."""
+    """A page of the held lots, and the total, counted up to ten thousand."""
 
     lots: Sequence[HeldLot]
     total_count: int
 
 
 class LotHoldKind(StrEnum):
-    """What holds a lot."""
+    """The kind of a hold of a lot."""
 
     PERSON = "PERSON"
     CHECKS = "CHECKS"  # checks of it failed; a person may accept it
     UPSTREAM = "UPSTREAM"  # a lot that it was made from is held
-    ATTEMPTS = "ATTEMPTS"  # the job that makes it is out of tries with it
+    ATTEMPTS = "ATTEMPTS"  # the job that makes it has no tries left
 
 
 class LotHold(Shape, frozen=True):
-    """What holds a lot; no kind if nothing does.
+    """The hold of a lot; without a hold, `kind` is null.
 
     `source` is the dataset whose lot is held for UPSTREAM, `job` the job that is out of tries for
     ATTEMPTS. `command` is what a person can type to end the hold.
@@ -180,10 +180,10 @@ class LotHold(Shape, frozen=True):
 
 
 class UriType(StrEnum):
-    """What the URIs of a manifest name."""
+    """The kind of URIs in a manifest."""
 
     IDENTIFIER = "identifier"  # one object each
-    PATH = "path"  # everything under it; it ends in /
+    PATH = "path"  # all objects under it; it ends in /
     PREFIX = "prefix"  # the one object whose name begins so
 
 
@@ -198,7 +198,7 @@ class ManifestPart(Shape, frozen=True):
 
 
 class ManifestItem(Shape, frozen=True):
-    """One thing that a lot consists of; `part` is the part that lists it."""
+    """One item of a lot. `part` is the part that lists it."""
 
     uri: str
     size: int | None
@@ -210,7 +210,7 @@ class ManifestItem(Shape, frozen=True):
 
 
 class LotManifest(Shape, frozen=True):
-    """The bill of materials of one version of a lot; `uris` are a part of all, parts' included."""
+    """The manifest of one version of a lot. `uris` is a page of its items, with those of parts."""
 
     namespace: str
     dataset: str
@@ -234,7 +234,7 @@ class LotManifest(Shape, frozen=True):
 
 
 class RemovedLot(Shape, frozen=True):
-    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
+    """The result of a removal. A lot without a manifest that no job read is deleted."""
 
     namespace: str
     dataset: str

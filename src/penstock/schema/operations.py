@@ -13,42 +13,42 @@ from penstock.states import BackfillState, ReplayState, StepState, WorkState
 
 
 class Standing(StrEnum):
-    """What a lot is to an arc."""
+    """The state of a lot in an arc, as a backfill sees it."""
 
-    GOOD = "good"  # made, and there
-    STALE = "stale"  # made, but of inputs that have been made anew since
-    REMOVED = "removed"  # made, but its data was cleaned away, or is not all there
-    MISSING = "missing"  # an output of it is not there, though the arc is done with it
+    GOOD = "good"  # made, and its data exists
+    STALE = "stale"  # made, but of inputs that have newer versions
+    REMOVED = "removed"  # made, but its data was removed, or is incomplete
+    MISSING = "missing"  # the arc has finished, but an output is missing
     READY = "ready"  # can be worked on, and will be
     RUNNING = "running"
     FAILED = "failed"  # is tried again later
     OUT_OF_TRIES = "out of tries"
-    HELD = "held"  # by a person
-    WAITING = "waiting"  # an input is not there, or an output must not be written
+    HELD = "held"  # by an administrator
+    WAITING = "waiting"  # an input is missing, or an output must not be written
 
 
 class BackfillAction(StrEnum):
-    """What a backfill does about a lot."""
+    """The action of a backfill on a lot."""
 
     LEAVE = "leave"
-    WAIT = "wait"  # nothing can be done here: something else has to come first
-    FOLLOW = "follow"  # it is under way: see how it ends
-    RUN = "run"  # let it come after fresh lots
+    WAIT = "wait"  # other work must come first
+    FOLLOW = "follow"  # it is running: wait for its end
+    RUN = "run"  # run it after new lots
     RETRY = "retry"  # now, with all its tries
-    UNHOLD = "unhold"  # let it try again, with all its tries
-    RERUN = "rerun"  # make it anew
+    UNHOLD = "unhold"  # release the hold, with all its tries
+    RERUN = "rerun"  # make a finished lot again
 
 
 class Scope(StrEnum):
-    """Which lots a backfill is for."""
+    """The lots of a backfill."""
 
     FAILED_AND_MISSING = "failed and missing"
-    NOT_GOOD = "not good"  # those that are stale, too
-    ALL = "all"  # good ones, too
+    NOT_GOOD = "not good"  # also lots that are stale
+    ALL = "all"  # also good lots
 
 
 class PlanLine(Shape, frozen=True):
-    """A lot that is not good, or would be made anew: what it is, and what would be done."""
+    """A lot that a backfill would work on, or that is not good: its state and the action."""
 
     lot: str
     now: Standing
@@ -57,7 +57,7 @@ class PlanLine(Shape, frozen=True):
 
 
 class BackfillPlan(Shape, frozen=True):
-    """What a backfill would do, with at most LINES_MAX lines; `is_cut` if there are more lots.
+    """The plan of a backfill, with at most LINES_MAX lines; with `is_cut`, more lots exist.
 
     Without an interval, the lots are a list.
     """
@@ -82,7 +82,7 @@ class FailedLot(Shape, frozen=True):
 
 
 class Backfill(Shape, frozen=True):
-    """How far a backfill is.
+    """A backfill and its progress.
 
     `looked_at` of its `count` lots were looked at. Of those, `good`, `held` and `waiting` ones
     were left alone; the others are going, done or failed. `seconds` is how long it has run.
@@ -119,13 +119,13 @@ class Backfill(Shape, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """Whether another step would set more lots going at once."""
+        """Whether another step would start more lots at once."""
         running = self.state is BackfillState.RUNNING
         return running and self.looked_at < self.count and self.going < self.max_running
 
 
 class Begun(Shape, frozen=True):
-    """The backfill that was begun or, of a dry run, what one would do."""
+    """The backfill that was started or, for a dry run, its plan."""
 
     plan: BackfillPlan | None
     backfill: Backfill | None
@@ -138,12 +138,12 @@ class BackfillList(Shape, frozen=True):
 
 
 class ReplayAction(StrEnum):
-    """What a replay does about a step when its turn has come."""
+    """The action of a replay on a step."""
 
     RERUN = "rerun"
-    FOLLOW = "follow"  # it is to be done anyway: see how it ends
-    LEAVE = "leave"  # it is held, and waits for a person
-    BLOCKED = "blocked"  # something before it is left
+    FOLLOW = "follow"  # it will run anyway: wait for its end
+    LEAVE = "leave"  # it is held, and waits for an administrator
+    BLOCKED = "blocked"  # a step before it is left
 
 
 class PlannedStep(Shape, frozen=True):
@@ -170,7 +170,7 @@ class PlannedStep(Shape, frozen=True):
 
 
 class JobTotal(Shape, frozen=True):
-    """How many steps a job has in a replay, and how long they took."""
+    """The number of steps of a job in a replay, and their past duration."""
 
     namespace: str
     job: str
@@ -179,10 +179,10 @@ class JobTotal(Shape, frozen=True):
 
 
 class ReplayTotals(Shape, frozen=True):
-    """What a replay comes to; times are those of past runs, in seconds.
+    """The totals of a replay. Times are those of past runs, in seconds.
 
-    `cost` is all of them, one after the other; `critical_path` the longest way through; `wall`
-    what it would take with `at_once` steps at a time.
+    `cost` is their sum, `critical_path` the longest path, and `wall` the time
+    with `at_once` steps at a time.
     """
 
     steps: int
@@ -195,7 +195,7 @@ class ReplayTotals(Shape, frozen=True):
 
 
 class ReplayPlan(Shape, frozen=True):
-    """What a replay would do."""
+    """The plan of a replay."""
 
     target: str
     totals: ReplayTotals
@@ -203,7 +203,7 @@ class ReplayPlan(Shape, frozen=True):
 
 
 class ReplayStep(Shape, frozen=True):
-    """A step of a replay: `run` has done it again, `run_before` is the last that did not count."""
+    """A step of a replay. `run` is its new run, `run_before` the last run before the replay."""
 
     number: int
     namespace: str
@@ -220,7 +220,7 @@ class ReplayStep(Shape, frozen=True):
 
 
 class Replay(Shape, frozen=True):
-    """How far a replay is; `versions` are those of the lot that are bad, if it is of one lot.
+    """A replay and its progress. For one bad lot, `versions` are its bad versions.
 
     `stale` is how many of those not begun were stale when it ended: their own rule decides.
     `cost_seconds` is how long its steps took before, `done_seconds` those of them that are done
@@ -267,7 +267,7 @@ Bad = Annotated[str, Meta(max_length=1_000)] | None
 
 
 class BadLots(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is bad, as it is said to plan a replay and to begin one."""
+    """The selection of bad lots of a replay."""
 
     namespace: str = ""
     dataset: Bad = None

@@ -9,7 +9,7 @@ from penstock.states import ManifestState
 
 
 class File(Shape, frozen=True):
-    """One thing that a version consists of."""
+    """One file of a version."""
 
     uri: str
     size: int | None
@@ -19,9 +19,9 @@ class File(Shape, frozen=True):
 
 
 class Contents(Shape, frozen=True):
-    """What a version consists of, or did until it was removed: `files` are the first of all.
+    """The contents of a version, also of a removed one. `files` are the first of all files.
 
-    `error` says why they cannot be shown; the rest is what was noted when it was published.
+    `error` is the reason why they cannot be listed; all else was recorded at its publication.
     """
 
     state: ManifestState
@@ -35,7 +35,7 @@ class Contents(Shape, frozen=True):
 
 
 class Arrived(Shape, frozen=True):
-    """An object of a lot that arrived by itself; `mark` is its ETag, or its time and size."""
+    """An object of a lot that arrived. `mark` is its ETag, or its time and size."""
 
     uri: str
     size: int
@@ -56,7 +56,7 @@ class DepositedObject(Shape, frozen=True):
 
 
 class Deposit(Shape, frozen=True):
-    """A batch behind a version: who handed it in, and the objects whose files are shown."""
+    """A batch behind a version: its depositor, and the objects whose files are listed."""
 
     batch: str
     collection: str
@@ -65,7 +65,7 @@ class Deposit(Shape, frozen=True):
 
 
 class Outside(Shape, frozen=True):
-    """How a version came here that no run made: registered by whom, or from what had arrived."""
+    """The origin of a version that no run made: its registration, or the objects that arrived."""
 
     registered_by: str | None
     registered_at: str | None
@@ -74,7 +74,7 @@ class Outside(Shape, frozen=True):
 
 
 class Maker(Shape, frozen=True):
-    """The run that made a version: of which version of its job, for whom, when."""
+    """The run that made a version, with its job version, owner and times."""
 
     id: str
     job: EntityId
@@ -92,7 +92,7 @@ class Maker(Shape, frozen=True):
 class LotVersion(Shape, frozen=True):
     """One version of a lot; `inputs` are the versions that its run pinned.
 
-    `is_cut` says that its inputs were not followed: they are deeper than was asked for.
+    With `is_cut`, its inputs are deeper than the request allows, and are left out.
     """
 
     id: str
@@ -111,7 +111,7 @@ class LotVersion(Shape, frozen=True):
 
 
 class Provenance(Shape, frozen=True):
-    """Where a lot comes from: the version asked about first, then whatever is behind it, once each.
+    """The provenance of a lot: the requested version, then each version behind it, once.
 
     `as_of` is the time that was asked about; without it, now. `is_whole` is False when more than
     can be shown at once is behind it.
@@ -128,7 +128,7 @@ class Provenance(Shape, frozen=True):
 
 
 class VerifyStepKind(StrEnum):
-    """What a step of a verification tells."""
+    """The kind of a line of a verification."""
 
     PROGRESS = "progress"
     FAULT = "fault"
@@ -136,9 +136,9 @@ class VerifyStepKind(StrEnum):
 
 
 class VerifyCounts(Shape, frozen=True):
-    """How much was read so far; objects are those that deposits have stored.
+    """The amount that was read so far. Objects are those that deposits have stored.
 
-    The data of `removed` versions is not there to be read.
+    The data of `removed` versions no longer exists.
     """
 
     lots: int = 0
@@ -151,7 +151,7 @@ class VerifyCounts(Shape, frozen=True):
 
 
 class VerifyStep(Shape, frozen=True):
-    """How far it is and, if it is a fault, what is wrong where."""
+    """The progress of a verification and, for a fault, its place and description."""
 
     kind: VerifyStepKind
     done: VerifyCounts
@@ -162,7 +162,7 @@ class VerifyStep(Shape, frozen=True):
 
 
 class Verdict(Shape, frozen=True):
-    """Whether an invariant holds: how much breaks it, `more` if that is not all, and the first."""
+    """The result of an invariant: the number of violations, at least if `more`, and the first."""
 
     name: str
     sentence: str
@@ -170,4 +170,4 @@ class Verdict(Shape, frozen=True):
     broken: int
     more: bool
     first: tuple[str, ...]
-    error: str | None = None  # why it could not be looked at
+    error: str | None = None  # why it could not be checked

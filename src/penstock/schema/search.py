@@ -7,7 +7,7 @@ from penstock.schema.shape import Shape
 
 
 class SearchResult(Shape, frozen=True):
-    """A dataset or job that was found."""
+    """A dataset or job that matches a search."""
 
     type: str
     name: str
@@ -17,14 +17,14 @@ class SearchResult(Shape, frozen=True):
 
 
 class SearchResults(Shape, frozen=True):
-    """A part of what was found, and how many there are in all."""
+    """A page of search results, and their total."""
 
     total_count: int
     results: Sequence[SearchResult]
 
 
 class RecordKind(StrEnum):
-    """A kind of record that search finds beside datasets and jobs."""
+    """A kind of record that search finds, other than datasets and jobs."""
 
     RUN = "run"
     LOT = "lot"
@@ -35,7 +35,7 @@ class RecordKind(StrEnum):
 
 
 class SearchRecord(Shape, frozen=True):
-    """A record, and the property that has the text: `matched` names it, `value` is the whole of it.
+    """A record with the property that has the text: `matched` is its name, `value` its value.
 
     A lot has its dataset, a run its job, an object or file its ARK, version and collection.
     """
@@ -53,7 +53,7 @@ class SearchRecord(Shape, frozen=True):
 
 
 class SearchRecords(Shape, frozen=True):
-    """The records that have the text. With `isCut` there are more."""
+    """The records that match. With `isCut`, more exist."""
 
     records: Sequence[SearchRecord]
     is_cut: bool

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """A part of a list, and how many there are in all."""
+    """A page of a list, and the total."""
 
     items: Sequence[T]
     total_count: int
@@ -37,16 +37,16 @@ def stored_json(value: object) -> bytes:
 
 
 def time_or_none(at: Micros | None) -> str | None:
-    """A time that may be missing, as ISO-8601."""
+    """Return a time as ISO-8601, or None."""
     return None if at is None else format_time(at)
 
 
 class Empty(Struct, frozen=True):
-    """An answer that says nothing but its status, as the JSON object that clients expect."""
+    """An answer without content, as the empty JSON object that clients expect."""
 
 
 class Refusal(Struct, frozen=True):
-    """What a caller is told when a call fails: the status once more, and what to do next."""
+    """The body of an error: the status again, and a message with the next step."""
 
     code: int
     message: str

@@ -8,17 +8,17 @@ from penstock.schema.shape import Shape
 
 
 class SubscriberKind(StrEnum):
-    """What a subscriber is told, and how."""
+    """The messages that a subscriber gets."""
 
     WEBHOOK = "webhook"  # every event of a lot, as a signed POST
     OPENLINEAGE = "openlineage"  # our runs that have ended, as OpenLineage events
 
 
 class Subscriber(Shape, frozen=True):
-    """A subscriber without its secret: how far it was told, and what went wrong last.
+    """A subscriber without its secret: its progress, and its last error.
 
-    `lag` is how many events there are after its cursor, at most; `waitingSince` is the time of the
-    first of them.
+    `lag` is the number of events after its cursor, at most; `waitingSince` is the time of the
+    first of these events.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Subscribers(Shape, frozen=True):
 
 
 class LotEvent(Shape, frozen=True):
-    """Something that happened to a lot: `state` is its manifest's, `run` what made it so."""
+    """An event of a lot. `state` is that of its manifest, `run` the run that caused it."""
 
     id: int
     at: str

@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from penstock.ids import NAME_BYTES_MAX
 
-# The schema mirrors checks that run later and produce the messages. It counts characters, and the
-# limit counts bytes. A name of only one or two dots would be a folder in a path.
+# The server checks texts again, because its messages say more than a schema can. A schema counts
+# characters, and the limit counts bytes. One or two dots alone would be a folder in a path.
 NO_NUL: Final = r"^[^\u0000]*$"
 _TEXT: Final[dict[str, Any]] = {
     "minLength": 1,

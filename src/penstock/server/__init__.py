@@ -1,1 +1,1 @@
-"""The HTTP door: the metadata API of Marquez and OpenLineage, and Penstock's own additions."""
+"""The HTTP server: the metadata API of Marquez and OpenLineage, and Penstock's additions."""

@@ -1,4 +1,4 @@
-"""The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
+"""The ASGI application: finds the route, checks the caller, runs the handler, answers."""
 
 import logging
 from collections.abc import Callable
@@ -46,18 +46,18 @@ from penstock.server.routes.table import CAPABILITIES, ROUTES
 from penstock.server.routing import INGEST, READ, UPLOAD, Reach, Route, Router
 from penstock.telemetry import logs, tracing
 
-# The rest of a smaller body that is refused is read and dropped, and the connection is kept.
+# If a refused body is smaller, its rest is read and dropped, and the connection stays open.
 _DROP_BYTES_MAX = 64 * 1024
 _UNMATCHED = "unmatched"
 _HANG_UP = (b"connection", b"close")
-# Too many to tell of each: they are counted.
+# These are too many for a log line each; the metrics count them.
 _BUSY = 429
 
 _log = logging.getLogger(__name__)
 
 
 class _Surface(NamedTuple):
-    """What follows from the routes alone, and is made once."""
+    """The router and the decoders of all routes, made once."""
 
     router: Router
     queries: dict[Route, Callable[[bytes], Any]]
@@ -84,8 +84,8 @@ def _docs() -> Page:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """What is known of a request, as far as it came, and what it holds of the budget."""
+class _Progress:
+    """The facts about a request that its log line needs, and its share of the budget."""
 
     share: Share
     key: str = ""
@@ -115,7 +115,7 @@ class Api:
             _openapi,
             _docs,
         )
-        # A body that is larger than the whole budget would be told to come back for ever.
+        # A larger body would never fit into the budget, and its client would retry for ever.
         self._bytes_max = min(plane.settings.body_bytes_max, plane.settings.bodies_bytes_max)
         metrics.watch_queue(lambda: plane.catalog.queue_length)
 
@@ -125,44 +125,44 @@ class Api:
         started = perf_counter()
         method: str = scope["method"]
         template = _UNMATCHED
-        asked = _Asked(Share(self.state.budget))
-        given: Answer | Flow
+        progress = _Progress(Share(self.state.budget))
+        response: Answer | Flow
         try:
             head = heading(scope["headers"])
             sender = sender_of(scope, head, self.state.gate.proxies)
-            asked.caller = sender.caller
+            progress.caller = sender.caller
             check_host(scope)
             route, names = self._surface.router.find(method, scope["raw_path"])
             template = route.path
             with called_from(sender.caller):
-                given = await self._serve(route, names, scope, receive, head, sender, asked)
+                response = await self._serve(route, names, scope, receive, head, sender, progress)
         except Disconnected:
             return
         except Exception as error:
-            with logs.about(route=f"{method} {template}", key=asked.key, client=asked.caller):
-                refused = given = refusal(error)
+            with logs.about(route=f"{method} {template}", key=progress.key, client=progress.caller):
+                refused = response = refusal(error)
                 _tell(refused.status, error, is_known=template is not _UNMATCHED)
-            if asked.has_unread_body:
+            if progress.has_unread_body:
                 # The client should stop sending a body that is not read.
-                given = refused._replace(headers=(*refused.headers, _HANG_UP))
+                response = refused._replace(headers=(*refused.headers, _HANG_UP))
         finally:
-            asked.share.release()
-        if isinstance(given, Flow):
+            progress.share.release()
+        if isinstance(response, Flow):
             self.state.metrics.answered(method, template, 200, perf_counter() - started)
-            await pour(given, method, receive, send)
+            await pour(response, method, receive, send)
             return
-        start, body = messages(given)
+        start, body = messages(response)
         try:
             await send(start)
             await send(body)
-        except RuntimeError:  # the caller hung up; what it wrote is committed all the same
+        except RuntimeError:  # the caller hung up; its write is committed all the same
             return
-        # An unknown method or path is the caller's text: as a label it would grow without end.
+        # A caller can invent methods and paths without end, so they must not become labels.
         shown = method if template is not _UNMATCHED else _UNMATCHED
-        self.state.metrics.answered(shown, template, given.status, perf_counter() - started)
+        self.state.metrics.answered(shown, template, response.status, perf_counter() - started)
 
     def close(self) -> None:
-        """End the threads of the door, and report the keys that were refused."""
+        """End all threads, and report the keys that were refused."""
         self.state.close()
         self._wrong_keys.close()
 
@@ -174,17 +174,17 @@ class Api:
         receive: Receive,
         head: Heading,
         sender: Sender,
-        asked: _Asked,
+        progress: _Progress,
     ) -> Answer | Flow:
         """Authenticate the caller, check its rights and run the handler."""
-        asked.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
+        progress.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
         key = await self._admit(route, names, head, sender)
-        asked.key = key.name
+        progress.key = key.name
         self.state.rates.count_request(key)
         if head.traceparent is None or not tracing.is_on():
-            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+            return await self._handle(route, names, scope, receive, head, sender, key, progress)
         with tracing.called_by(head.traceparent.decode("latin-1")):
-            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+            return await self._handle(route, names, scope, receive, head, sender, key, progress)
 
     async def _handle(
         self,
@@ -195,7 +195,7 @@ class Api:
         head: Heading,
         sender: Sender,
         key: Key,
-        asked: "_Asked",
+        progress: "_Progress",
     ) -> Answer | Flow:
         """Collect what the handler needs, and run it."""
         for what, name in names.items():
@@ -213,9 +213,9 @@ class Api:
             count = partial(self.state.rates.count_bytes, key)
             arguments["stream"] = Stream(receive, head, bytes_max, count)
         elif "content" in needs:
-            arguments["content"] = await self._content(head, receive, key, asked)
+            arguments["content"] = await self._content(head, receive, key, progress)
         elif "body" in needs:
-            content = await self._content(head, receive, key, asked)
+            content = await self._content(head, receive, key, progress)
             parse, depth_max = self._surface.bodies[route], self.state.limits.json_depth_max
             if len(content) > PARSE_INLINE_BYTES_MAX:
                 arguments["body"] = await self.state.parse(parse, content, depth_max)
@@ -230,7 +230,7 @@ class Api:
         return await self._run(route, {**arguments, "job": child}, head, sender, key)
 
     async def _child_job(self, names: dict[str, str]) -> str | None:
-        """The job that a path means which calls a child job as Marquez does, PARENT.CHILD."""
+        """Return the child job that a path names as Marquez does, PARENT.CHILD."""
         if "job" not in names or "." not in names["job"]:
             return None
 
@@ -244,7 +244,7 @@ class Api:
     async def _run(
         self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
     ) -> Answer | Flow:
-        """Run the handler where it belongs, and turn its value to JSON."""
+        """Run the handler as its route says, and encode its result."""
         if route.run is READ:
             return await self.state.in_thread(self._read, route, arguments)
         if route.run is INGEST:
@@ -282,11 +282,13 @@ class Api:
             key.require_every_namespace()
         return key
 
-    async def _content(self, head: Heading, receive: Receive, key: Key, asked: "_Asked") -> bytes:
+    async def _content(
+        self, head: Heading, receive: Receive, key: Key, progress: "_Progress"
+    ) -> bytes:
         """Read and unpack the body; it counts in the budget until the request is answered."""
-        share, bytes_max = asked.share, self._bytes_max
+        share, bytes_max = progress.share, self._bytes_max
         content = await read_content(receive, head.length, bytes_max, share)
-        asked.has_unread_body = False
+        progress.has_unread_body = False
         if head.encoding is not None:
             if len(content) > UNPACK_INLINE_BYTES_MAX:
                 unpacking = self.state.parse(unpack, content, head.encoding, bytes_max, share)
@@ -298,7 +300,7 @@ class Api:
 
 
 def _tell(status: int, error: Exception, *, is_known: bool) -> None:
-    """Log that a request was refused; of what was not expected the log has more already."""
+    """Log a refusal; an unexpected error was logged already."""
     if status == UNEXPECTED:
         return
     level = logging.WARNING if status > UNEXPECTED else logging.INFO

@@ -1,4 +1,4 @@
-"""Authentication: which key, or which caller without a key, a request belongs to."""
+"""Authentication: the key of a request, or the rights of a caller without a key."""
 
 import math
 import time
@@ -35,7 +35,7 @@ _MAKE_A_KEY = "an administrator makes one with `penstock keys create NAME --role
 
 
 class Heading(NamedTuple):
-    """The request headers that matter here."""
+    """The request headers that the server uses."""
 
     authorization: bytes | None = None
     length: bytes | None = None
@@ -59,7 +59,7 @@ NO_HEADING = Heading()
 
 
 def heading(headers: Iterable[Header]) -> Heading:
-    """Pick the headers that matter; ASGI gives their names in lower case."""
+    """Return the headers that the server uses; ASGI gives their names in lower case."""
     authorization = length = encoding = origin = host = last_event_id = None
     traceparent = sender = forwarded_for = None
     is_forwarded = is_chunked = False
@@ -93,7 +93,7 @@ def heading(headers: Iterable[Header]) -> Heading:
 
 
 def count_hosts(scope: Scope) -> int:
-    """Count the Host headers of a request; HTTP/1.0 knew none, and may leave it out."""
+    """Count the Host headers of a request; HTTP/1.0 may leave the header out."""
     count = sum(1 for name, _ in scope["headers"] if name == b"host")
     return count or int(scope["http_version"] == "1.0")
 
@@ -101,7 +101,7 @@ def count_hosts(scope: Scope) -> int:
 def check_host(scope: Scope) -> None:
     """Refuse a request without exactly one Host, as HTTP/1.1 demands.
 
-    A proxy may have looked at one of two, and we at the other.
+    With two, a proxy could check one and this server the other.
     """
     count = count_hosts(scope)
     if count != 1:
@@ -133,14 +133,14 @@ def sender_of(scope: Scope, head: Heading, proxies: Proxies) -> Sender:
 
 
 def _token(head: Heading) -> str:
-    """The token of a call that needs one."""
+    """Return the token of a request, or raise Unauthorized."""
     if head.authorization is None:
         raise Unauthorized(f"a key is needed: send `Authorization: Bearer KEY`; {_MAKE_A_KEY}")
     return bearer_token(head.authorization)
 
 
 def bearer_token(authorization: bytes) -> str:
-    """The token of an `Authorization: Bearer` header."""
+    """Return the token of an `Authorization: Bearer` header."""
     scheme, _, token = authorization.partition(b" ")
     if scheme.lower() != b"bearer" or not token.strip():
         raise Unauthorized("the Authorization header is not `Bearer KEY`; send it like that")
@@ -148,9 +148,9 @@ def bearer_token(authorization: bytes) -> str:
 
 
 class Gate:
-    """The rule of who needs a key.
+    """The rule that decides which requests need a key.
 
-    Once a key was made, every call needs one, on every address. Before that a call without a key
+    Once a key exists, every request needs one, on every address. Before that, one without a key
     is served if the setting `auth` opens a server on loopback, and only to callers on this
     machine; or, beyond loopback, if the setting `insecure` opens the server to all.
     """
@@ -227,7 +227,7 @@ class Gate:
         raise Unauthorized(f"a key is needed, because {reason}; {_MAKE_A_KEY}")
 
     def _check_host(self, host: bytes) -> None:
-        """A page of another site may have its own name lead here: then its origin is ours."""
+        """Refuse a foreign Host: the DNS name of another site may point to this machine."""
         if leads_here(host):
             return
         name = _name_of(host)
@@ -239,7 +239,7 @@ class Gate:
 
 
 def _check_origin(head: Heading) -> None:
-    """A page of another site must not write through the browser of somebody on this machine."""
+    """Refuse a foreign Origin: another site must not write through a local user's browser."""
     if head.origin is None or head.host is None:
         return
     if head.origin.partition(b"://")[2] != head.host:
@@ -250,13 +250,13 @@ def _check_origin(head: Heading) -> None:
 
 @lru_cache(maxsize=128)
 def leads_here(host: bytes) -> bool:
-    """Whether a Host header has a name or address that only this machine itself can have."""
+    """Return whether a Host header has a name or address that only this machine can have."""
     name = _name_of(host)
     return name.endswith(".localhost") or name == "" or is_loopback(name)
 
 
 def _name_of(host: bytes) -> str:
-    """A Host header without its port, as names are compared."""
+    """Return a Host header without its port, in lower case."""
     name, colon, port = host.decode("latin-1").lower().rpartition(":")
     if not colon or not port.isdigit():
         name = host.decode("latin-1").lower()
@@ -264,7 +264,7 @@ def _name_of(host: bytes) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens on this address."""
+    """Return whether only this machine can reach a server on this address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -273,14 +273,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-# A key that was quiet may send this many seconds' worth at once.
+# An idle key may send as much at once as its rate allows in this many seconds.
 BURST_SECONDS = 2
 # Buckets of keys that were revoked, or are full again, are dropped once there are more.
 _BUCKETS_MAX = 10_000
 
 
 class _Bucket:
-    """What a key may still send; it fills up by the rate, and may be overdrawn by one request."""
+    """The token bucket of a key. It fills at the key's rate; one request may overdraw it."""
 
     __slots__ = ("level", "rate", "since")
 
@@ -295,7 +295,7 @@ class _Bucket:
 
     @property
     def seconds_left(self) -> int:
-        """How long until it holds something again; 0 if it does."""
+        """Return the seconds until the bucket holds a token; 0 if it does now."""
         return 0 if self.level > 0 else max(1, math.ceil(-self.level / self.rate))
 
 
@@ -329,7 +329,7 @@ class Rates:
             bucket.level -= 1
 
     def count_bytes(self, key: Key, size: int) -> None:
-        """Count what a key has sent; what is too much delays its next request."""
+        """Count the bytes that a key has sent; an excess delays its next request."""
         rate = _rate(key.bytes_per_second, self._bytes_per_second)
         if key.id and rate:
             self._filled(self._bytes, key, rate, self._seconds()).level -= size

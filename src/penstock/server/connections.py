@@ -1,4 +1,4 @@
-"""File descriptors of this process: as many as the system allows, and a word when few are left."""
+"""Connections of one server and their limits, and the file descriptors of the process."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from penstock.telemetry import logs
 
 # For the database, objects, uploads and calls to other servers.
 RESERVED = 256
-# Of the limit; above it every minute a line is logged.
+# A share of the limit; above it, a line is logged every minute.
 _NEAR = 0.9
 _REPORT_SECONDS = 60
 _LOOK_SECONDS = 5
@@ -33,20 +33,20 @@ _log = logging.getLogger(__name__)
 
 
 def raise_descriptor_limit() -> None:
-    """Allow this process as many descriptors as the system lets it have."""
+    """Raise the descriptor limit of this process to the maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # a sandbox may forbid it
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def descriptor_limit() -> int | None:
-    """How many descriptors this process may have; None is without limit."""
+    """Return the descriptor limit of this process; None is no limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if limit == resource.RLIM_INFINITY else limit
 
 
 def connections_possible(wanted: int) -> int:
-    """As many connections as are wanted, or fewer where descriptors do not suffice."""
+    """Return the wanted number of connections, or fewer if the descriptors do not suffice."""
     limit = descriptor_limit()
     if limit is None:
         return wanted
@@ -88,7 +88,7 @@ class DescriptorWatch:
             )
 
 
-# Longer than the minute after which most proxies and clients drop a connection themselves.
+# Most proxies and clients close an idle connection after a minute; this is longer.
 KEEP_ALIVE_SECONDS = 75
 # A client that is refused may still be sending. A connection that is closed while bytes arrive is
 # reset, and the client may lose the answer: the rest is read and dropped for this long.
@@ -106,7 +106,7 @@ _NEVER = math.inf
 
 
 class ConnectionLimits(NamedTuple):
-    """What one server allows its clients."""
+    """The limits of one server for its clients."""
 
     header_bytes_max: int
     header_count_max: int
@@ -118,7 +118,7 @@ class ConnectionLimits(NamedTuple):
 
 
 class RefusalLog:
-    """Log lines about refused clients: one for each reason, then for a while a count."""
+    """The log of refused clients: the first line of each reason, then a count."""
 
     def __init__(self) -> None:
         self._left_out: Counter[str] = Counter()
@@ -134,7 +134,7 @@ class RefusalLog:
             _log.warning("refused: %s", reason)
 
     def report(self, now: float) -> None:
-        """Log how many were left out since the last line of each reason."""
+        """Log the count of each reason since its last line."""
         for reason in [each for each in self._left_out if now >= self._next_line[each]]:
             count = self._left_out.pop(reason)
             self._next_line[reason] = now + REPORT_SECONDS
@@ -158,7 +158,7 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: "LimitedProtocol", now: float) -> None:
-        """Take a connection in, or raise Unavailable if there are too many.
+        """Add a connection, or raise Unavailable if too many are open.
 
         An idle connection is closed to make room. The connections of a proxy are those of many
         clients, so they count only in the total.
@@ -212,12 +212,12 @@ class LingeringTransport(JoiningTransport):
         self.lingers = False
 
     def write(self, data: bytes) -> None:
-        """Send or keep this; after the close nothing more is sent."""
+        """Send data, or buffer it; after `close`, drop it."""
         if not self.lingers:
             super().write(data)
 
     def close(self) -> None:
-        """Close once everything that was written is sent; the second call closes at once."""
+        """Close after all written data was sent; a second call closes at once."""
         if self.lingers or self._transport.is_closing() or self._may_close():
             super().close()
             return
@@ -227,12 +227,12 @@ class LingeringTransport(JoiningTransport):
         self._transport.resume_reading()
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be sent."""
+        """Return whether the transport accepts no more data."""
         return self.lingers or self._transport.is_closing()
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """Uvicorn's HTTP within limits, for one connection.
+    """Uvicorn's HTTP protocol with limits, for one connection.
 
     `due` is when the connection has to have made its next step. No timer is started for a request:
     `Connections.check` looks at all connections every second.
@@ -268,7 +268,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request has begun that is not answered."""
+        """Whether every request that began was answered."""
         return not self._in_head and not self._has_body_to_come and not self._is_answering
 
     @property
@@ -276,7 +276,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection in, or refuse it."""
+        """Add the connection, or refuse it."""
         lingering = LingeringTransport(
             cast(asyncio.Transport, transport),
             may_close=lambda: not self._in_head and not self._has_body_to_come,
@@ -312,7 +312,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(self._head_too_large(), self.loop.time())
 
     def on_message_begin(self) -> None:
-        """Note that a request has begun."""
+        """Record the start of a request."""
         self._in_head = True
         self._offers_upgrade = False
         self.due = self.loop.time() + self._limits.header_seconds
@@ -337,14 +337,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body. A body that is no longer wanted gets no more time."""
+        """Take a piece of the body. A body that is dropped gets no more time."""
         self._unread = 0
         if not self.cycle.response_complete:
             self.due = self.loop.time() + self._limits.silence_seconds
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that the request was sent whole."""
+        """Record the end of the request."""
         if self._offers_upgrade:
             return
         self._unread = 0
@@ -353,7 +353,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of a body that the application left."""
+        """Wait for the next request, or for the rest of a body that was not read."""
         super().on_response_complete()
         if self.transport.lingers:
             self.due = self.loop.time() + LINGER_SILENCE_SECONDS
@@ -369,7 +369,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def check(self, now: float) -> None:
-        """End the connection if it is overdue, or if the client takes nothing of its answer."""
+        """End the connection if it is overdue, or if the client does not read its answer."""
         unsent = self.transport.get_write_buffer_size()
         if unsent != self._unsent or not unsent:
             self._unsent, self._unsent_since = unsent, now
@@ -384,7 +384,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self.is_idle:
             self.transport.close()
         elif self.flow.read_paused or (self._in_head and self._is_answering):
-            # It is we who do not read, or who have not answered the request before.
+            # The server itself has paused reading, or has not answered the previous request.
             self.due = now + self._limits.silence_seconds
         elif self._in_head:
             seconds = self._limits.header_seconds
@@ -422,7 +422,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             method, version = self.parser.get_method(), self.parser.get_http_version()
-            if method == b"CONNECT":  # it has no other meaning than to leave HTTP
+            if method == b"CONNECT":  # the method CONNECT only leaves HTTP
                 self._stop_parsing(Malformed(_NOT_HTTP))
             lines = [b"%b %b HTTP/%b" % (method, self.url, version.encode())]
             lines += [b"%b: %b" % kept for kept in map(_without_upgrade, self.headers) if kept]
@@ -435,7 +435,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Answer instead of the application, and close."""
         self._all.refusals.add(str(error), self.client_text, now)
         if self._is_answering and (self._in_head or self.cycle.response_started):
-            # An answer is on its way already, and another one would be taken for a part of it.
+            # An answer was begun; the client would take another one for its rest.
             self.transport.abort()
             return
         start, body = messages(refusal(error))
@@ -450,12 +450,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _without_upgrade(header: Header) -> Header | None:
-    """The header without the offer of another protocol; None if nothing is left of it."""
+    """Return a header without the offer of another protocol; None if nothing is left."""
     name, value = header
     if name in (b"upgrade", b"http2-settings"):
         return None
     if name != b"connection":
         return header
     tokens = [token.strip() for token in value.split(b",")]
-    kept = [token for token in tokens if token.lower() not in (b"upgrade", b"http2-settings")]
-    return (name, b", ".join(kept)) if kept else None
+    remaining = [token for token in tokens if token.lower() not in (b"upgrade", b"http2-settings")]
+    return (name, b", ".join(remaining)) if remaining else None

@@ -21,18 +21,18 @@ from penstock.server.responses import Receive
 
 
 class Body(Struct, frozen=True, rename="camel"):
-    """A request body; fields it does not know are ignored."""
+    """A request body. Unknown fields are ignored."""
 
 
 class OwnBody(Body, frozen=True, forbid_unknown_fields=True):
-    """A request body that no other program's clients send; a field it does not know is refused.
+    """A request body of Penstock's own endpoints. Unknown fields are refused.
 
-    One that was mistyped would else be left out, and something else done than was asked for.
+    Otherwise a mistyped field would have no effect, and the request would do something else.
     """
 
 
 class Budget:
-    """How many bytes all requests may hold together. Used by several threads."""
+    """The bytes that all requests may hold together. Used by several threads."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
@@ -41,7 +41,7 @@ class Budget:
 
     @property
     def held(self) -> int:
-        """How many bytes are held now."""
+        """The number of bytes that are held now."""
         return self._held
 
     def take(self, size: int) -> None:
@@ -55,13 +55,13 @@ class Budget:
             self._held += size
 
     def give_back(self, size: int) -> None:
-        """Hold some bytes no longer."""
+        """Release some bytes."""
         with self._lock:
             self._held -= size
 
 
 class Share:
-    """What one request holds of the budget."""
+    """The share of one request in the budget."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -78,20 +78,20 @@ class Share:
         self.size -= size
 
     def release(self) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         if self.size:
             self.shrink(self.size)
 
 
 T = TypeVar("T")
 
-# A larger body is unpacked and parsed in a thread, where it does not hold up other calls.
+# A larger body is unpacked and parsed in a thread, so that it does not block other requests.
 UNPACK_INLINE_BYTES_MAX = 16 * 1024
 PARSE_INLINE_BYTES_MAX = 128 * 1024
 
 # A JSON escape of NUL, not one behind an escaped backslash. PostgreSQL cannot store it.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-NO_SUCH_CHOICE = "Invalid enum value "  # so begins what msgspec says of one
+NO_SUCH_CHOICE = "Invalid enum value "  # the start of msgspec's message
 _NAME, _PLACE = re.compile(r"\.(\w+)"), re.compile(r"\[[^]]*\]")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _CHOICES_MAX = 100  # how many choices of one body may be spelled in another case
@@ -100,7 +100,7 @@ _PIECE_BYTES = 1024 * 1024
 
 
 class Disconnected(Exception):
-    """The caller hung up before its request was complete; nobody waits for an answer."""
+    """The caller hung up before its request was complete. No answer is needed."""
 
 
 async def read_content(
@@ -151,7 +151,7 @@ def unpack(content: bytes, encoding: bytes, bytes_max: int, share: Share) -> byt
 
 
 def _gunzip(content: bytes) -> Iterator[bytes]:
-    """Unpack gzip; programs that pack in parallel make several members of it."""
+    """Unpack gzip, also of several members, as programs write it that pack in parallel."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
     piece = unpacker.decompress(content, _PIECE_BYTES)
     if unpacker.eof and not unpacker.unused_data:  # most bodies: small, and one member
@@ -163,7 +163,7 @@ def _gunzip(content: bytes) -> Iterator[bytes]:
 
 
 def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
-    """A function that reads JSON of this type, nested no deeper than its second argument."""
+    """Return a function that decodes JSON of a type; its second argument limits the nesting."""
     decode = msgspec.json.Decoder(shape).decode
 
     def read(content: bytes, depth_max: int) -> T:
@@ -172,7 +172,7 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         try:
             value = decode(content)
             if not content.isascii():
-                content.decode()  # what is kept as it came was not looked at
+                content.decode()  # values of type Raw or Any were not checked
         except msgspec.ValidationError as error:
             value = _in_any_case(content, shape, decode, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -188,9 +188,9 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
 def _in_any_case(
     content: bytes, shape: type[T], decode: Callable[[bytes], T], error: msgspec.ValidationError
 ) -> T:
-    """The body with each choice spelled as its type has it, or a refusal.
+    """Decode a body again with the spelling of each choice corrected, or refuse it.
 
-    Only a body that was refused comes here: one pass for each choice that it spells differently.
+    Called only for a body that failed to decode: one pass for each misspelled choice.
     """
     document = msgspec.json.decode(content)
     for _ in range(_CHOICES_MAX):
@@ -208,7 +208,7 @@ def _in_any_case(
 
 
 def _respell(document: Any, steps: list[str | int], shape: type[Any], where: str) -> bool:
-    """Change the choice at a place of a document to the case of its type; False if none fits."""
+    """Correct the case of the choice at a path of a document; return False if none fits."""
     for step in steps[:-1]:
         document = document[step]
     held = document[steps[-1]] if steps else None
@@ -222,7 +222,7 @@ def _respell(document: Any, steps: list[str | int], shape: type[Any], where: str
 
 
 def spellings(shape: type[Any], name: str) -> dict[str, str]:
-    """The texts that may stand in a field or its list, each by its spelling in lower case."""
+    """Return the choices of a field or its list, by their lower-case spelling."""
     info = inspect.type_info(shape)
     return {**_spellings(info, f".{name}"), **_spellings(info, f".{name}[0]")}
 
@@ -232,7 +232,7 @@ def _spellings(info: inspect.Type, where: str) -> dict[str, str]:
 
 
 def explained(error: msgspec.ValidationError, shape: type[Any]) -> str:
-    """What does not fit, in which field, and what would, where that is one of a few texts."""
+    """Return an error with its field and, for a choice, the valid values."""
     what, _, where = str(error).partition(" - at `$")
     if what.startswith(NO_SUCH_CHOICE):
         choices = ", ".join(sorted(_choices(inspect.type_info(shape), where)))
@@ -241,7 +241,7 @@ def explained(error: msgspec.ValidationError, shape: type[Any]) -> str:
 
 
 def _choices(shape: inspect.Type, where: str) -> Iterator[str]:
-    """The texts that may stand in a field, such as `.fields[0].type`."""
+    """Return the choices of a field such as `.fields[0].type`."""
     match shape:
         case inspect.UnionType(types=types):
             for each in types:
@@ -267,12 +267,12 @@ def _too_large(bytes_max: int) -> TooLarge:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON text."""
+    """Return a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 class Stream:
-    """A body on its way to a thread, which asks for each piece; only one is held at a time.
+    """A body that a thread reads piece by piece while it arrives; memory holds one piece.
 
     A body that is over the limit or breaks off raises in that thread; `failure` is why, for
     callers whose own work hides it. `count` gets the size of each piece.
@@ -305,7 +305,7 @@ class Stream:
                 yield piece
 
     def close(self) -> None:
-        """Let nobody wait for another piece."""
+        """End the wait of a thread for another piece."""
         self._is_closed = True
 
     def _wait_for_piece(self) -> bytes:
@@ -356,24 +356,24 @@ Depth = Annotated[int, Meta(ge=0, le=DEPTH_MAX, description="how many edges away
 
 
 class Query(Struct, frozen=True, rename="camel"):
-    """What may stand behind the question mark; anything else there is ignored."""
+    """The query of a URL. Unknown parameters are ignored."""
 
 
 class Paging(Query, frozen=True):
-    """Which part of a list."""
+    """A page of a list."""
 
     limit: Limit = 100
     offset: Offset = 0
 
 
 def query_reader(shape: type[Q]) -> Callable[[bytes], Q]:
-    """A function that reads a query string of this type."""
+    """Return a function that decodes a query string of a type."""
     hints = get_type_hints(shape)
     fields = msgspec.structs.fields(shape)
     repeated = {f.encode_name for f in fields if _is_list(hints[f.name])}
     choices = {f.encode_name: spellings(shape, f.encode_name) for f in fields}
 
-    # Two threads that use a type first at once would crash msgspec: it is used here and now.
+    # msgspec crashes if two threads use a type first at once, so use it here.
     msgspec.json.Decoder(shape)
 
     def read(text: bytes) -> Q:
@@ -400,7 +400,7 @@ def _is_list(hint: Any) -> bool:
 
 
 def moment(text: str | None, name: str) -> Micros | None:
-    """The time that a query parameter gives, if it gives one."""
+    """Return the time of a query parameter, or None."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Errors as HTTP answers: the one table where they meet a status."""
+"""The table of HTTP statuses, and errors as answers."""
 
 import logging
 from collections.abc import Sequence
@@ -47,12 +47,12 @@ UNEXPECTED = 500
 
 
 def status_of(error: PenstockError) -> int:
-    """The status of a refusal, or else of the kind that it is one of."""
+    """Return the status of an error, by its class or the nearest base class."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def refusal(error: Exception) -> Answer:
-    """The answer to a call that failed; a bug is logged and told by its id only."""
+    """Return the answer for an error. A bug is logged, and the answer has only its id."""
     if not isinstance(error, PenstockError):
         return _unexpected(error)
     status = status_of(error)

@@ -1,4 +1,4 @@
-"""What the API shows of ingest."""
+"""Ingest on the wire: domain objects as the types of the schema, without secrets."""
 
 from collections.abc import Iterable
 
@@ -27,50 +27,52 @@ from penstock.schema.lots import Held
 from penstock.states import IngestState
 
 
-def shown_hold(hold: Hold | None) -> Held | None:
-    """Who has stopped something, if anybody."""
+def show_hold(hold: Hold | None) -> Held | None:
+    """Return a hold as the API shows it."""
     return None if hold is None else Held(hold.who, hold.why, format_time(hold.since))
 
 
-def shown_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
-    """A collection as anybody may see it."""
-    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=shown_hold(hold))
+def show_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
+    """Return a collection with its secret masked."""
+    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=show_hold(hold))
 
 
-def shown_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
-    """How jobs stand, state by state."""
+def show_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
+    """Return the tallies by state."""
     return {str(tally.status): StateTally(tally.jobs, tally.bytes) for tally in tallies}
 
 
-def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
-    """A batch without what its payload's URL may hide."""
-    told = batch.submission
+def show_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
+    """Return a batch with the secrets of its URL masked."""
+    submission = batch.submission
     return ShownBatch(
         id=batch.id,
         collection=batch.collection,
         status=batch.status,
         message=batch.message,
-        submitter=told.submitter,
-        payload_url=shown(told.payload_url),
-        payload_name=told.payload_name or "",
-        payload_type=told.type,
-        mode=told.submission_mode,
-        key=None if told.key == told.payload_url else told.key,  # an upload's own
+        submitter=submission.submitter,
+        payload_url=shown(submission.payload_url),
+        payload_name=submission.payload_name or "",
+        payload_type=submission.type,
+        mode=submission.submission_mode,
+        key=None
+        if submission.key == submission.payload_url
+        else submission.key,  # an upload's key is its URL
         jobs=batch.jobs,
-        tally=None if tallies is None else shown_tally(tallies),
+        tally=None if tallies is None else show_tally(tallies),
         last_modified=format_time(batch.last_modified),
-        submitted_at=format_time(told.submitted_at),
+        submitted_at=format_time(submission.submitted_at),
         locked_by=batch.locked_by or None,
     )
 
 
-def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
-    """An ingest job without what its payload's URL may hide."""
-    told = job.configuration
+def show_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
+    """Return an ingest job with the secrets of its URL masked."""
+    configuration = job.configuration
     return ShownIngestJob(
         id=job.id,
         batch=job.batch_id,
-        collection=told.profile_name,
+        collection=configuration.profile_name,
         status=job.status,
         last_successful_status=job.last_successful_status,
         resumes_at=_resumes_at(job),
@@ -78,14 +80,14 @@ def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJo
         message=job.message,
         priority=job.priority,
         space_needed=job.space_needed,
-        payload_url=shown(told.payload_url),
-        payload_name=told.payload_name,
-        payload_type=told.payload_type,
-        mode=told.submission_mode,
+        payload_url=shown(configuration.payload_url),
+        payload_name=configuration.payload_name,
+        payload_type=configuration.payload_type,
+        mode=configuration.submission_mode,
         primary_id=job.identifiers.primary,
         local_ids=job.identifiers.local_id,
-        title=told.erc_what,
-        working_folder=told.working_dir,
+        title=configuration.erc_what,
+        working_folder=configuration.working_dir,
         last_modified=format_time(job.last_modified),
         history=[ReachedState(step.status, format_time(step.at)) for step in job.history],
         locked_by=job.locked_by or None,
@@ -106,8 +108,8 @@ def _resumes_at(job: IngestJob) -> IngestState | None:
         return None
 
 
-def shown_report(report: Report, text: str) -> ShownReport:
-    """A report, and the text of the letter that carried it."""
+def show_report(report: Report, text: str) -> ShownReport:
+    """Return a report with the text of its letter."""
     return ShownReport(
         number=report.number,
         kind=report.kind,
@@ -126,8 +128,8 @@ def shown_report(report: Report, text: str) -> ShownReport:
     )
 
 
-def shown_object(row: StoredRow) -> StoredObject:
-    """One version of an object."""
+def show_object(row: StoredRow) -> StoredObject:
+    """Return one version of an object."""
     return StoredObject(
         ark=row.ark,
         version=row.version,

@@ -1,4 +1,4 @@
-"""What the server counts and times, for Prometheus. No label ever names a dataset or a job."""
+"""Counters and timings for Prometheus. No label names a dataset or a job."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,12 +19,12 @@ from penstock.states import IngestState
 from penstock.subscribers.commands import DeliveryState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series that nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series of each counter, which has no use
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SHOWN_STATES = [state for state in IngestState if state is not IngestState.DELETED]
-_NO_TYPE = "NONE"  # job and dataset events, and run events that give none
+_NO_TYPE = "NONE"  # job and dataset events, and run events without a type
 
 
 class Metrics:
@@ -86,15 +86,15 @@ class Metrics:
         )
         self._request_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
-    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
-        return Gauge(name, told, labels, registry=self.registry)
+    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(name, description, labels, registry=self.registry)
 
     def watch_queue(self, length: Callable[[], int]) -> None:
-        """Ask this for the length of the queue whenever somebody looks."""
+        """Set the function that reports the queue length on each scrape."""
         self._queue.set_function(length)
 
     def queue_counted(self, tallies: Iterable[Tally] | None) -> None:
-        """Note how many ingest jobs are in each stage, or that nobody knows just now."""
+        """Record the ingest jobs in each stage; None is unknown."""
         self._ingest_jobs.clear()
         if tallies is None:
             return
@@ -102,8 +102,10 @@ class Metrics:
         for state in _SHOWN_STATES:
             self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
 
-    def backlog_counted(self, backlog: Backlog | None, told: Mapping[DeliveryState, int]) -> None:
-        """Note what jobs have to do and who was told of lots, or that nobody knows just now."""
+    def backlog_counted(
+        self, backlog: Backlog | None, deliveries: Mapping[DeliveryState, int]
+    ) -> None:
+        """Record the open work of jobs and the deliveries to subscribers; None is unknown."""
         for gauge in (self._lots, self._oldest, self._subscribers):
             gauge.clear()
         if backlog is None:
@@ -113,19 +115,19 @@ class Metrics:
         self._oldest.labels("ready").set(backlog.ready_seconds)
         self._oldest.labels("running").set(backlog.running_seconds)
         for each in DeliveryState:
-            self._subscribers.labels(each).set(told.get(each, 0))
+            self._subscribers.labels(each).set(deliveries.get(each, 0))
 
     def event_received(self, event_type: str) -> None:
         """Count an event that was committed."""
         self._events.get(event_type, self._events[_NO_TYPE]).inc()
 
     def committed(self, writes: int, seconds: float) -> None:
-        """Note a batch that was committed."""
+        """Record a committed batch."""
         self._batch.observe(writes)
         self._commit.observe(seconds)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count and time an answer; `route` is a template, not the path that was asked for."""
+        """Count and time an answer; `route` is the path's template."""
         key = (method, route, status)
         children = self._request_children.get(key)
         if children is None:
@@ -136,5 +138,5 @@ class Metrics:
         children[1].observe(seconds)
 
     def text(self) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

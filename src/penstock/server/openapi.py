@@ -1,4 +1,4 @@
-"""The API as one self-contained page, drawn from the OpenAPI document."""
+"""The OpenAPI document of all routes, and a self-contained page made from it."""
 
 import inspect
 import sys
@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from penstock import __version__
+from penstock.schema.admin import KeyRole
 from penstock.schema.shape import Refusal
 from penstock.schema.texts import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
 from penstock.server.errors import STATUS
@@ -24,7 +25,7 @@ _HEADERS = ((b"content-security-policy", _POLICY),)
 
 
 def page(document: Json) -> Page:
-    """The whole page: one section per capability, one entry per operation, then the types."""
+    """Return the page: a section per capability, an entry per operation, then the types."""
     info = document["info"]
     tags = [tag["name"] for tag in document["tags"]]
     links = [f'<a href="#{escape(tag)}">{escape(tag)}</a>' for tag in [*tags, "types"]]
@@ -108,7 +109,7 @@ def _type(name: str, about: Json) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """A schema in a few words, with links to the types that it names."""
+    """Return a schema in a few words, with links to its types."""
     if "$ref" in schema:
         name = escape(schema["$ref"].removeprefix(_REF))
         return f'<a href="#type-{name}">{name}</a>'
@@ -122,14 +123,14 @@ def _kind(schema: Json) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text with its `code` marked up."""
+    """Return text with its `code` marked up."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
 
 Capabilities = Sequence[tuple[str, Sequence[Route]]]
 
-_REF_openapi = "#/components/schemas/{name}"
+_REFERENCE = "#/components/schemas/{name}"
 _OF_ANY = (400, 401, 403)
 _OF_READS = (404, 413, 422, 503)
 _OF_WRITES = (404, 409, 413, 422, 429, 503)
@@ -156,30 +157,35 @@ _VARIABLES = {
     "ingest_job": "the ingest job's id",
     "payload": "the payload's name, without slashes",
 }
-# Lots and arcs are named more strictly than the rest: their names are in keys of objects.
+# Names of lots and arcs have stricter rules, because keys of objects contain them.
 _NAMED = {"lot": LOT_SCHEMA, "arc": ARC_NAME_SCHEMA}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_NEEDED = {
+    KeyRole.READER: "Needs a reader's key.",
+    KeyRole.WRITER: "Needs a writer's key.",
+    KeyRole.ADMIN: "Needs an admin's key.",
+}
 _INTRODUCTION = (
     "The metadata API that Marquez and OpenLineage clients speak, and Penstock's own additions. "
     "Names in paths are percent-encoded, `/` included. Times are ISO-8601 in UTC. "
     "An error is `{code, message}`. A key goes into `Authorization: Bearer KEY`; once a key "
-    "was made, every call needs one."
+    "exists, every request needs one."
 )
 
 
 def text(document: Json) -> bytes:
-    """The document as JSON."""
+    """Return the document as JSON."""
     return msgspec.json.encode(document)
 
 
 def document(capabilities: Capabilities) -> Json:
-    """The document for these routes, each listed under its capability."""
+    """Return the document of routes, each listed under its capability."""
     routes = [route for _, listed in capabilities for route in listed]
     schemas = _Schemas(routes)
     paths: dict[str, Json] = {}
     for tag, listed in capabilities:
         for route in listed:
-            operation = _operation_openapi(route, tag, schemas)
+            operation = _describe_operation(route, tag, schemas)
             paths.setdefault(route.path, {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -205,11 +211,11 @@ class _Schemas:
             types += [kind for kind in (_answer_type(route), _body_type(route)) if kind is not None]
             queries += [route.hints["query"]] if "query" in route.needs else []
         schemas, components = msgspec.json.schema_components(
-            [*types, *queries], ref_template=_REF_openapi
+            [*types, *queries], ref_template=_REFERENCE
         )
         self.components = components
         self._walked: set[int] = set()
-        # Types such as Sequence[Run] are told apart by their text: not all of them can be hashed.
+        # The key is the text of a type, because types such as Sequence[Run] cannot all be hashed.
         self._by_type = {
             str(kind): schema for kind, schema in zip([*types, *queries], schemas, strict=True)
         }
@@ -229,7 +235,7 @@ class _Schemas:
         return bool(self.components.get(name, schema).get("required"))
 
     def _refuse_nul(self, schema: Any) -> None:
-        """Say of every text in a body that it holds no NUL, which databases cannot keep."""
+        """Add a pattern without NUL to every text of a body; databases cannot store NUL."""
         if isinstance(schema, list):
             for each in schema:
                 self._refuse_nul(each)
@@ -247,7 +253,7 @@ class _Schemas:
         schema = self._queries[query.__name__]
         required = schema.get("required", ())
         return [
-            _parameter_openapi(name, about, name in required)
+            _describe_parameter(name, about, name in required)
             for name, about in schema["properties"].items()
         ]
 
@@ -261,9 +267,9 @@ def _body_type(route: Route) -> Any:
     return route.hints.get("body", route.accepts)
 
 
-def _operation_openapi(route: Route, tag: str, schemas: _Schemas) -> Json:
+def _describe_operation(route: Route, tag: str, schemas: _Schemas) -> Json:
     summary, _, description = inspect.cleandoc(route.handler.__doc__ or "").partition("\n\n")
-    needed = "No key is asked for." if route.role is None else f"Needs a {route.role}'s key."
+    needed = "Needs no key." if route.role is None else _NEEDED[route.role]
     operation: Json = {
         "operationId": _operation_id(route),
         "tags": [tag],
@@ -294,10 +300,10 @@ def _operation_id(route: Route) -> str:
 
 def _path_parameter(name: str) -> Json:
     about = {"type": "string", "description": _VARIABLES[name], **_NAMED.get(name, NAME_SCHEMA)}
-    return {**_parameter_openapi(name, about, required=True), "in": "path"}
+    return {**_describe_parameter(name, about, required=True), "in": "path"}
 
 
-def _parameter_openapi(name: str, about: Json, required: bool) -> Json:
+def _describe_parameter(name: str, about: Json, required: bool) -> Json:
     schema = dict(about)
     described = {"description": schema.pop("description")} if "description" in schema else {}
     return {"name": name, "in": "query", "required": required, **described, "schema": schema}
@@ -306,10 +312,10 @@ def _parameter_openapi(name: str, about: Json, required: bool) -> Json:
 def _responses(route: Route, schemas: _Schemas) -> Json:
     kind = _answer_type(route)
     schema = _untyped(route) if kind is None else schemas.of(kind)
-    given = {"description": "done", "content": {route.media: {"schema": schema}}}
-    answers: Json = {str(route.status): given}
+    success = {"description": "done", "content": {route.media: {"schema": schema}}}
+    answers: Json = {str(route.status): success}
     if route.also is not None:
-        answers[str(route.also)] = given
+        answers[str(route.also)] = success
     if route.role is None:
         refused: Iterable[int] = (503,)
     else:
@@ -320,7 +326,7 @@ def _responses(route: Route, schemas: _Schemas) -> Json:
 
 
 def _untyped(route: Route) -> Json:
-    """The schema of a page: text, unless it is a JSON document that has a format of its own."""
+    """Return the schema of a page: text, or a JSON document with a format of its own."""
     return {"type": "object" if route.media == "application/json" else "string"}
 
 
@@ -330,7 +336,7 @@ def _response_name(status: int) -> str:
 
 def _refused(status: int) -> Json:
     kind = next(kind for kind, code in STATUS.items() if code == status)
-    schema = {"$ref": _REF_openapi.format(name=Refusal.__name__)}
+    schema = {"$ref": _REFERENCE.format(name=Refusal.__name__)}
     return {
         "description": inspect.cleandoc(kind.__doc__ or "").replace("\n", " "),
         "content": {"application/json": {"schema": schema}},

@@ -1,4 +1,4 @@
-"""The page at `/` beside the API: its files, and itself for every address that it draws."""
+"""The web page at `/`: its files, and the page itself for each of its addresses."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -23,10 +23,10 @@ _READING = ("GET", "HEAD")
 
 
 class Site:
-    """The API, and the page for all that is not the API's.
+    """An application that serves the API, and the web page for all other paths.
 
-    The page draws its own addresses, such as `/datasets/…`: whoever asks for HTML there gets the
-    page. A client that does not is told by the API that there is nothing.
+    The page has addresses of its own, such as `/datasets/…`. A request for HTML gets the page
+    there; any other request goes to the API, which answers 404.
     """
 
     def __init__(self, api: App, taken: frozenset[str], files: Files) -> None:
@@ -35,23 +35,23 @@ class Site:
         self._files = files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = self._answer(scope)
-        if given is None:
+        response = self._answer(scope)
+        if response is None:
             await self._api(scope, receive, send)
             return
-        start, body = messages(given, guards=())
+        start, body = messages(response, guards=())
         if scope["method"] == "HEAD":
             body["body"] = b""
         await send(start)
         await send(body)
 
     def _answer(self, scope: Scope) -> Answer | None:
-        """The page or one of its files; None if the API has to answer."""
+        """Return the page or one of its files; None if the API must answer."""
         if scope["type"] != "http" or scope["method"] not in _READING:
             return None
         path: str = scope["path"].removeprefix("/")
         if path.partition("/")[0] in self._taken or count_hosts(scope) != 1:
-            return None  # the API answers, and refuses a request that names no host, or two
+            return None  # the API answers, and refuses a request without a Host header or with two
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         file = self._files.find(path)
         if file is None and (not path or _HTML in headers.get(b"accept", b"")):

@@ -24,7 +24,7 @@ from penstock.telemetry import logs
 PAGE = 500
 SWEEP_SECONDS = 1.0
 FOLLOWERS_MAX = 1000
-# A reader that is so far behind is dropped: it comes back and reads the rest at its own pace.
+# A reader this far behind is dropped: it reconnects and reads the rest at its own pace.
 WAITING_MAX = 4 * PAGE
 _GRACE_SECONDS = 2.0
 _TURN_SECONDS_MAX = 5.0
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Frame(NamedTuple):
-    """An event as server-sent events are written; `own_text` is for keys for its namespace."""
+    """A lot event as a server-sent event; `own_text` is for keys of its namespace."""
 
     id: int
     namespace: str
@@ -43,7 +43,7 @@ class Frame(NamedTuple):
 
 
 def frame(event: LotEvent) -> Frame:
-    """Write an event once, for everybody."""
+    """Encode an event once, for all readers."""
     dataset, text = event.dataset, _text(event)
     own = visibility.redact_event(event, dataset.namespace)
     return Frame(
@@ -57,24 +57,24 @@ def _text(event: LotEvent) -> bytes:
 
 
 def read_frames(database: Database, after: int, most: int = PAGE) -> list[Frame]:
-    """The first events after one."""
+    """Return the first events after one."""
     with database.read() as tx:
         return [frame(event) for event in events_after(tx, after, most)]
 
 
 @dataclass(eq=False)
 class Follower:
-    """One reader: what waits for it, and whether it may stay."""
+    """One reader, and the events that wait for it."""
 
     wants: Callable[[Frame], bool]
     task: "asyncio.Task[Any]"
     waiting: deque[Frame] = field(default_factory=deque)
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    seen: int = 0  # the last event that it was offered, wanted or not
+    seen: int = 0  # the last event that was offered, whether it matched or not
     is_over: bool = False
 
     def offer(self, frames: Sequence[Frame]) -> None:
-        """Have these wait for it, unless too many do already."""
+        """Queue events for the reader, unless too many wait already."""
         self.waiting.extend(filter(self.wants, frames))
         self.seen = max(self.seen, frames[-1].id)
         if len(self.waiting) > WAITING_MAX:
@@ -85,17 +85,17 @@ class Follower:
             self.news.set()
 
     def taken(self) -> list[Frame]:
-        """All that waits."""
+        """Return all waiting events, and remove them."""
         self.news.clear()
-        found = list(self.waiting)
+        frames = list(self.waiting)
         self.waiting.clear()
-        return found
+        return frames
 
 
 class Relay:
-    """Followers belong to the event loop alone; a thread reads for them while there are any.
+    """The readers of lot events. Only the event loop touches them; a thread reads the outbox.
 
-    Whoever joins must read the outbox once more after that: what is committed later it is offered.
+    After it has joined, a reader must read the outbox once more; later events are offered to it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -112,16 +112,16 @@ class Relay:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether everybody is being sent away."""
+        """Whether all readers are being disconnected."""
         return self._is_stopping
 
     def check_room(self) -> None:
-        """Refuse to have more followers than there is room for."""
+        """Raise Busy if there are too many readers."""
         if len(self._followers) >= FOLLOWERS_MAX:
             raise Busy(f"{FOLLOWERS_MAX} readers follow the events already; try another server")
 
     def join(self, wants: Callable[[Frame], bool], cursor: int) -> Follower:
-        """Follow, having read up to `cursor`; the calling task is cancelled if it is too slow."""
+        """Add a reader that has read up to `cursor`; its task is cancelled if it is too slow."""
         task = asyncio.current_task()
         assert task is not None, "only a task can follow"
         follower = Follower(wants, task, seen=cursor, is_over=self._is_stopping)
@@ -135,17 +135,17 @@ class Relay:
         return follower
 
     def leave(self, follower: Follower) -> None:
-        """Follow no more."""
+        """Remove a reader."""
         self._followers.discard(follower)
         if not self._followers:
             self._wanted.clear()
             self._wake()
 
     def stop(self) -> None:
-        """Send everybody away; from any thread, and from a signal's handler too."""
+        """Disconnect all readers. Safe in any thread and in a signal handler."""
         self._is_stopping = True
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is over, and all are gone
+            with suppress(RuntimeError):  # the loop has ended, and with it all readers
                 self._loop.call_soon_threadsafe(self._send_away)
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class Relay:
         for follower in self._followers:
             follower.is_over = True
             follower.news.set()
-            # One that takes nothing cannot be told.
+            # A reader that takes no data cannot get a notice either.
             follower.task.get_loop().call_later(_GRACE_SECONDS, follower.task.cancel)
 
     def _wake(self) -> None:
@@ -193,7 +193,7 @@ class Relay:
                 self._listener = None
 
     def _read(self) -> bool:
-        """Hand out a page of events; whether there may be another."""
+        """Offer a page of events; return whether there may be another."""
         frames = read_frames(self._database, self._cursor)
         self._trouble.over()
         if not frames:
@@ -217,7 +217,7 @@ FRESH_SECONDS = 0.5
 
 @dataclass
 class Epochs:
-    """Belongs to the event loop alone; the database is asked in a thread."""
+    """The number of the last write, read at most twice a second however many readers ask."""
 
     database: Database
     readers: ThreadPoolExecutor
@@ -226,7 +226,7 @@ class Epochs:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def last(self) -> int:
-        """The number of the last write, as it was at most half a second ago."""
+        """Return the number of the last write, at most half a second old."""
         async with self._turn:
             if monotonic() - self._asked_at >= FRESH_SECONDS:
                 loop = asyncio.get_running_loop()

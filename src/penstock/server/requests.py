@@ -281,9 +281,9 @@ class IngestRequest(AuthorizedRequest):
 _log = logging.getLogger(__name__)
 
 
-def claimed(context: RequestContext, found: Iterable[ClaimedLot], began: Micros) -> None:
-    """Lots that somebody works on now."""
-    for claim in found:
+def claimed(context: RequestContext, claims: Iterable[ClaimedLot], began: Micros) -> None:
+    """Log new claims."""
+    for claim in claims:
         ids = {"lot": claim.lot, "run": claim.id, "job": f"{claim.namespace}/{claim.job}"}
         with logs.about(**ids, key=context.key.name):
             _log.info("lot %s is claimed by %s, try %d", claim.lot, claim.owner, claim.attempt)
@@ -293,7 +293,7 @@ def claimed(context: RequestContext, found: Iterable[ClaimedLot], began: Micros)
 def ended(
     context: RequestContext, claims: Sequence[ClaimResult], began: Micros, error: str = ""
 ) -> None:
-    """What became of claims; those that were refused have changed nothing."""
+    """Log the end of claims; a refused call has changed nothing."""
     for end in claims:
         if end.refused is not None:
             continue
@@ -308,6 +308,6 @@ def ended(
 
 
 def changed(context: RequestContext, what: str, **ids: str) -> None:
-    """Something that was done to a job, a dataset or a lot by hand."""
+    """Log a change of an administrator to a job, a dataset or a lot."""
     with logs.about(**ids, key=context.key.name):
         _log.info("%s by %s", what, context.key.name)

@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class JoiningTransport:
-    """Keeps what is written until more comes, at the latest until the loop has done its round."""
+    """A transport that joins two writes of one round of the event loop into one packet."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -29,7 +29,7 @@ class JoiningTransport:
         self._later: asyncio.Handle | None = None
 
     def write(self, data: bytes) -> None:
-        """Send this with what was kept, or keep it."""
+        """Buffer data, or send it together with buffered data."""
         if not data:
             return
         if self._later is None:
@@ -37,17 +37,17 @@ class JoiningTransport:
             self._later = self._loop.call_soon(self._send)
             return
         self._later.cancel()
-        self._later, kept = None, self._kept
-        self._transport.writelines((kept, data))
+        self._later, buffered = None, self._kept
+        self._transport.writelines((buffered, data))
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send buffered data."""
         if self._later is not None:
             self._later.cancel()
             self._send()
 
     def close(self) -> None:
-        """Send what was kept, and close."""
+        """Send buffered data, and close."""
         self.flush()
         self._transport.close()
 
@@ -57,7 +57,7 @@ class JoiningTransport:
             self._transport.write(self._kept)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the transport's own."""
+        """Delegate everything else to the transport."""
         return getattr(self._transport, name)
 
 
@@ -70,7 +70,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Answer(NamedTuple):
-    """A status, a body and its type, and what else the headers say."""
+    """A response: status, body, content type and other headers."""
 
     status: int
     body: bytes
@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 
 
 class Page(NamedTuple):
-    """An answer that is not JSON."""
+    """A response that is not JSON."""
 
     content_type: str
     text: bytes
@@ -90,7 +90,7 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class Flow(NamedTuple):
-    """An answer written piece by piece, by a function that is cancelled when nobody reads it."""
+    """A response that a function writes piece by piece; it is cancelled if the reader leaves."""
 
     content_type: str
     pour: Callable[[Write], Coroutine[Any, Any, None]]
@@ -100,39 +100,39 @@ NOTHING = Empty()
 
 
 def answer(value: object, status: int = 200, headers: tuple[Header, ...] = ()) -> Answer:
-    """A value as JSON, or a page as it is."""
+    """Return a value as a JSON response, or a page as it is."""
     if isinstance(value, Page):
         return Answer(status, value.text, value.content_type.encode(), value.headers)
     return Answer(status, _encode(value), headers=headers)
 
 
 def messages(
-    given: Answer, guards: tuple[Header, ...] = (NO_SNIFF, NO_STORE)
+    response: Answer, guards: tuple[Header, ...] = (NO_SNIFF, NO_STORE)
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer in the two messages of ASGI.
+    """Return a response as the two messages of ASGI.
 
-    Unless other `guards` say so, no browser takes it for another type, and no cache keeps it.
+    By default, `guards` forbid content sniffing and caching.
     """
     headers = [
-        (b"content-type", given.content_type),
-        (b"content-length", str(len(given.body)).encode()),
+        (b"content-type", response.content_type),
+        (b"content-length", str(len(response.body)).encode()),
         *guards,
-        *given.headers,
+        *response.headers,
     ]
-    start = {"type": "http.response.start", "status": given.status, "headers": headers}
-    return start, {"type": "http.response.body", "body": given.body}
+    start = {"type": "http.response.start", "status": response.status, "headers": headers}
+    return start, {"type": "http.response.body", "body": response.body}
 
 
 _log = logging.getLogger(__name__)
 
 
 async def pour(flow: Flow, method: str, receive: Receive, send: Send) -> None:
-    """Send the answer piece by piece, until it ends or its reader is gone."""
+    """Send a response piece by piece, until it ends or its reader leaves."""
     headers = [
         (b"content-type", flow.content_type.encode()),
         NO_SNIFF,
         NO_STORE,
-        (b"x-accel-buffering", b"no"),  # a proxy must not collect the pieces
+        (b"x-accel-buffering", b"no"),  # proxies must not buffer the pieces
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     if method == "HEAD" or await _ended_well(flow, receive, send):
@@ -170,9 +170,9 @@ HEARTBEAT_SECONDS = 10.0
 
 
 def lines(values: Iterator[Struct], stop: threading.Event) -> Flow:
-    """Values that come slowly, worked out in a thread; `stop` is set when nobody reads on.
+    """Stream slow values, computed in a thread, as lines; set `stop` when the reader leaves.
 
-    While there is none an empty line comes now and then, so that nobody thinks it was broken off.
+    While no value is ready, an empty line every ten seconds shows that the stream is alive.
     """
 
     async def pour(write: Write) -> None:

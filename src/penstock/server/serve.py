@@ -1,4 +1,4 @@
-"""The HTTP server: listens, serves until it is told to stop, and leaves nothing half done."""
+"""The HTTP server: listens, serves until a signal stops it, and finishes running requests."""
 
 import asyncio
 import contextlib
@@ -42,19 +42,19 @@ from penstock.telemetry.logs import set_up_logs
 from penstock.web.files import Files
 
 BACKLOG = 2048
-# A caller that never finishes its request must not keep a stopping server for ever.
+# A caller that never finishes its request must not keep a stopping server alive.
 STOP_SECONDS_MAX = 30
-# Few, long collections: with the default, collecting is most of the slowest answers.
+# Rare collections: with the default, most of the slowest answers are collections.
 _GC_THRESHOLD = (50_000, 20, 100)
 
-# With the default of 5 ms, a thread that comes back from the database waits that long for its turn.
+# With the default of 5 ms, a thread that returns from the database waits that long for the GIL.
 _SWITCH_SECONDS = 0.0005
 
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
-    """Run a server until SIGTERM or SIGINT; what is in flight is committed and answered."""
+    """Run a server until SIGTERM or SIGINT, then finish the running requests."""
     set_up_logs(settings)
     raise_descriptor_limit()
     with (
@@ -69,7 +69,7 @@ def serve(settings: Settings) -> None:
 
 
 def tune_interpreter() -> None:
-    """Set the interpreter up for a process that does nothing but serve."""
+    """Tune the interpreter for a process that only serves."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLD)
@@ -77,7 +77,7 @@ def tune_interpreter() -> None:
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """The limits of the settings, and no more connections than there are descriptors."""
+    """Return the limits of the settings, with no more connections than descriptors."""
     return ConnectionLimits(
         settings.header_bytes_max,
         settings.header_count_max,
@@ -90,7 +90,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 class HttpServer:
-    """One server on one plane, already listening when it is made.
+    """One server on one plane. It listens when it is created.
 
     `run` serves in the calling thread until `stop`, which any thread may call; in the main thread
     also until SIGTERM or SIGINT.
@@ -123,7 +123,7 @@ class HttpServer:
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = system_clock) -> Self:
-        """Open the plane and listen; refuses to be reachable from elsewhere without keys."""
+        """Open the plane and listen. Refuse to listen beyond this machine without keys."""
         metrics = Metrics()
         with contextlib.ExitStack() as opened:
             plane = opened.enter_context(Plane.open(settings, clock, metrics.committed))
@@ -136,16 +136,16 @@ class HttpServer:
 
     @property
     def plane(self) -> Plane:
-        """What this server serves."""
+        """The parts of the product that this server serves."""
         return self._plane
 
     @property
     def budget(self) -> Budget:
-        """The bytes of request bodies that are held now, and how many may be."""
+        """The budget of bytes for request bodies."""
         return self._api.state.budget
 
     def run(self) -> None:
-        """Serve until told to stop; every request that was begun is answered first."""
+        """Serve until `stop`; answer every request that began."""
         settings = self._plane.settings
         database = mask_url(settings.database)
         _log.info("penstock %s listens on %s, database %s", __version__, self.url, database)
@@ -160,13 +160,13 @@ class HttpServer:
         _log.log(level, "authentication: %s", describe_auth(self._plane))
 
     def stop(self) -> None:
-        """Take no new requests; `run` returns once those begun are answered."""
+        """Take no new requests; `run` returns after the running ones are answered."""
         self._api.state.stopping = True
         self._api.state.relay.stop()
         self._server.should_exit = True
 
     def close(self) -> None:
-        """Close the listener, the readers and the plane; what is queued is committed first."""
+        """Close the listener, the threads and the plane; queued writes are committed first."""
         self._listener.close()
         self._api.close()
         self._plane.close()
@@ -184,7 +184,7 @@ class HttpServer:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Uvicorn, but a signal that stops it is the end of the matter: the exit status is 0."""
+    """Uvicorn with exit status 0 after a signal."""
 
     def __init__(
         self, config: uvicorn.Config, stop: Callable[[], None], connections: Connections
@@ -225,7 +225,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def check_reach(plane: Plane) -> None:
-    """Refuse to listen beyond this machine while no key was ever made, unless `insecure` is set."""
+    """Refuse to listen beyond this machine while no key exists, unless `insecure` is set."""
     settings = plane.settings
     if is_loopback(settings.host) or settings.insecure or plane.keys.were_made():
         return
@@ -254,13 +254,13 @@ def describe_auth(plane: Plane) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there, or a message that says why not."""
+    """Return a listening socket, or raise an error with the reason."""
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        # `localhost` may be both; programs that are told 127.0.0.1 must find it.
-        family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+        # `localhost` may be IPv4 and IPv6; programs that use 127.0.0.1 must reach it.
+        family, *_, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(
             address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=both

@@ -1,4 +1,4 @@
-"""Every call of the server's API, in both colours."""
+"""All calls of the API, for blocking and asynchronous clients."""
 
 from penstock.client.resources.admin import AdminCalls
 from penstock.client.resources.arcs import ArcCalls, ReplayCalls
@@ -24,4 +24,4 @@ class Calls(
     StreamCalls,
     AdminCalls,
 ):
-    """What a server shows and does."""
+    """All calls of the API."""

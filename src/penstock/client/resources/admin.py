@@ -1,4 +1,4 @@
-"""The calls of the client about the server itself: counts, keys, the audit log, its health."""
+"""Calls of the server itself: overview, counts, keys, the audit log, health."""
 
 from typing import Any, Literal
 
@@ -23,29 +23,29 @@ Period = Literal["DAY", "WEEK"]
 
 
 class AdminCalls:
-    """What operators ask. Keys and the audit log are an administrator's matter."""
+    """Calls for operators. Keys and the audit log need an administrator's key."""
 
     @call
     def standing(self) -> Request[SystemOverview]:
-        """How everything stands: open work by job, what is stuck or held, lots by the hour."""
+        """The overview: open work by job, stuck and held lots, lots by the hour."""
         return get(SystemOverview, "standing")
 
     @call
     def dataset_standing(self, namespace: str, dataset: str) -> Request[DatasetPartitioning]:
-        """Whether a dataset is held, and by which interval its gaps can be named."""
+        """The hold of a dataset, and the interval of its gaps."""
         at = ("namespaces", namespace, "datasets", dataset, "standing")
         return get(DatasetPartitioning, *at)
 
     @call
     def job_standing(self, namespace: str, job: str) -> Request[JobPartitioning]:
-        """Whether a job works lot by lot, and how; and whether it is an arc."""
+        """The wiring of a job, if it works lot by lot, and whether it is an arc."""
         return get(JobPartitioning, "namespaces", namespace, "jobs", job, "standing")
 
     @call
     def event_stats(
         self, period: Period = "DAY", timezone: str = "UTC"
     ) -> Request[tuple[EventInterval, ...]]:
-        """How many events there were, by hour of a day or by day of a week."""
+        """The number of events, by hour of a day or by day of a week."""
         shape = tuple[EventInterval, ...]
         return get(shape, "stats", "lineage-events", period=period, timezone=timezone)
 
@@ -56,7 +56,7 @@ class AdminCalls:
         period: Period = "DAY",
         timezone: str = "UTC",
     ) -> Request[tuple[IntervalCount, ...]]:
-        """How many datasets, jobs or sources there were at the end of each interval."""
+        """The number of datasets, jobs or sources at the end of each interval."""
         shape = tuple[IntervalCount, ...]
         return get(shape, "stats", what, period=period, timezone=timezone)
 
@@ -70,28 +70,28 @@ class AdminCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[AuditLog]:
-        """What administrators did, newest first; `action` is a part of what was done."""
-        asked = {"who": who, "action": action, "since": since}
-        return get(AuditLog, "audit", limit=limit, offset=offset, **asked)
+        """The audit log, newest first; `action` is a part of an action's name."""
+        query = {"who": who, "action": action, "since": since}
+        return get(AuditLog, "audit", limit=limit, offset=offset, **query)
 
     @call
     def export_audit(
         self, *, since: str | None = None, after: str | None = None, limit: int = 1000
     ) -> Request[AuditExport]:
-        """A page of what administrators did, oldest first; `after` is the page before's `next`.
+        """A page of the audit log, oldest first; `after` is the `next` of the previous page.
 
-        Each entry has the hash by which `penstock check` verifies the log.
+        `penstock check` verifies the log by the hash of each entry.
         """
         return get(AuditExport, "audit", "export", limit=limit, since=since, after=after)
 
     @call
     def my_key(self) -> Request[ShownCaller]:
-        """Whose key this client sends, and what it may do."""
+        """The key of this client, and its rights."""
         return get(ShownCaller, "key")
 
     @call
     def keys(self, *, revoked: bool = False) -> Request[ShownKeys]:
-        """The keys that work, or with `revoked` every key there ever was."""
+        """The active keys, or with `revoked` all keys."""
         return get(ShownKeys, "keys", revoked=revoked)
 
     @call
@@ -104,7 +104,7 @@ class AdminCalls:
         requests_per_second: int | None = None,
         bytes_per_second: int | None = None,
     ) -> Request[CreatedKey]:
-        """Make a key; its token is in the answer and nowhere else."""
+        """Create a key; its token is in the answer and nowhere else."""
         body = json_body(
             name=name,
             role=role,
@@ -122,16 +122,16 @@ class AdminCalls:
         requests_per_second: int | None = None,
         bytes_per_second: int | None = None,
     ) -> Request[ShownKey]:
-        """Set how much a key may send in a second.
+        """Set the rates of a key per second.
 
-        None is the server's default, 0 is without limit.
+        None is the server's default, 0 is no limit.
         """
         body = json_body(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
         return put(ShownKey, "keys", name, "rates", body=body)
 
     @call
     def revoke_key(self, name: str) -> Request[ShownKey]:
-        """Let a key work no more, within seconds."""
+        """Revoke a key; it stops working within seconds."""
         return delete(ShownKey, "keys", name)
 
     @call
@@ -141,7 +141,7 @@ class AdminCalls:
 
     @call
     def is_ready(self) -> Request[bool]:
-        """Whether the server can serve calls; raises ApiError (503) if it cannot yet."""
+        """Whether the server is ready; raises ApiError (503) if it is not."""
         return page(reader(Health), "/readyz").then(_is_well)
 
     @call

@@ -39,15 +39,15 @@ _PATH_NAMES = frozenset({"name", "namespace", "dataset"})
 
 
 class ArcCalls:
-    """What a server shows and does about arcs.
+    """Calls of arcs, manifests, gaps, backfills and arrivals.
 
-    Declarations have the names of the settings files, in snake_case; what is left out has its
-    default. What asks for a reason is an administrator's.
+    Declarations have the names of the settings file, in snake_case; an omitted field has its
+    default. Calls with a reason need an administrator's key.
     """
 
     @call
     def arcs(self, namespace: str | None = None) -> Request[Arcs]:
-        """The arcs, with how many of their lots stand where."""
+        """The arcs, with the number of their lots in each state."""
         return get(Arcs, "arcs", namespace=namespace)
 
     @call
@@ -71,13 +71,13 @@ class ArcCalls:
         *,
         dry_run: bool = False,
     ) -> Request[ChangedDeclarations]:
-        """Declare arcs and arrivals, which have their names, together: all of them, or nothing."""
+        """Declare arcs and arrivals together: all of them, or nothing."""
         body = {"arcs": _camel(arcs), "arrivals": _camel(arrivals), "dryRun": dry_run}
         return post(ChangedDeclarations, "declarations", body=json_body(**body), repeatable=True)
 
     @call
     def delete_arc(self, namespace: str, arc: str) -> Request[None]:
-        """Forget an arc; its job, its runs and its lots stay."""
+        """Delete an arc; its job, its runs and its lots stay."""
         return delete(Empty, *_arc(namespace, arc)).then(nothing).settled(gone)
 
     @call
@@ -96,12 +96,12 @@ class ArcCalls:
 
     @call
     def arc_lot(self, namespace: str, arc: str, lot: str) -> Request[ArcLotDetail]:
-        """Where an arc stands with a lot: parts, failed attempts, manifests."""
+        """A lot of an arc: its parts, failed attempts and manifests."""
         return get(ArcLotDetail, *_arc(namespace, arc), "lots", lot)
 
     @call
     def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> Request[ArcLotDetail]:
-        """Remove what failed attempts on a lot left behind: what was partial is missing then."""
+        """Remove the output of failed attempts on a lot; a partial lot is missing afterwards."""
         where = (*_arc(namespace, arc), "lots", lot, "clean")
         return post(ArcLotDetail, *where, body=json_body(why=why))
 
@@ -109,7 +109,7 @@ class ArcCalls:
     def sync_arc(
         self, namespace: str, arc: str, after: str | None = None, *, lots: int | None = None
     ) -> Request[Synced]:
-        """Make state keys anew, some lots at a time; go on after `next` until that is None."""
+        """Write state keys again, some lots at a time; go on after `next` until that is None."""
         where = (*_arc(namespace, arc), "sync")
         return post(Synced, *where, body=json_body(after=after, lots=lots), repeatable=True)
 
@@ -124,7 +124,7 @@ class ArcCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[LotManifest]:
-        """What a lot consists of; its items in pages."""
+        """The manifest of a lot; items come in pages."""
         where = (*_dataset(namespace, dataset), "lots", lot, "manifest")
         query: dict[str, Any] = {"version": version, "limit": limit, "offset": offset}
         return get(LotManifest, *where, **query)
@@ -133,7 +133,7 @@ class ArcCalls:
     def remove_lot(
         self, namespace: str, dataset: str, lot: str, why: str, *, force: bool = False
     ) -> Request[RemovedLot]:
-        """Remove a lot; the manifest lists what was removed, if the lot had data of ours.
+        """Remove the data of a lot; the manifest lists it, if an arc wrote it.
 
         `force` removes a lot without a manifest that jobs have read.
         """
@@ -151,7 +151,7 @@ class ArcCalls:
         interval: str | None = None,
         causes: bool = True,
     ) -> Request[Gaps]:
-        """Which lots of a dataset are not there, in ranges with their causes."""
+        """The gaps of a dataset, in ranges with their causes."""
         where = (*_dataset(namespace, dataset), "gaps")
         query: dict[str, Any] = {"from": first, "to": last, "interval": interval, "causes": causes}
         return get(Gaps, *where, **query)
@@ -202,17 +202,17 @@ class ArcCalls:
 
     @call
     def get_backfill(self, backfill_id: str) -> Request[Backfill]:
-        """How far a backfill is."""
+        """One backfill and its progress."""
         return get(Backfill, "backfills", backfill_id)
 
     @call
     def pause_backfill(self, backfill_id: str, why: str) -> Request[Backfill]:
-        """Set no more lots of a backfill going."""
+        """Start no more lots of a backfill."""
         return _move(backfill_id, "pause", why)
 
     @call
     def resume_backfill(self, backfill_id: str, why: str) -> Request[Backfill]:
-        """Let a backfill that was paused go on."""
+        """Resume a paused backfill."""
         return _move(backfill_id, "resume", why)
 
     @call
@@ -222,26 +222,26 @@ class ArcCalls:
 
     @call
     def arrivals(self, namespace: str | None = None) -> Request[Arrivals]:
-        """Where the objects of datasets arrive, by name."""
+        """All arrivals, by dataset."""
         return get(Arrivals, "arrivals", namespace=namespace)
 
     @call
     def arrival(self, namespace: str, dataset: str) -> Request[ShownArrival]:
-        """Where the objects of a dataset arrive."""
+        """The arrival of a dataset."""
         return get(ShownArrival, *_dataset(namespace, dataset), "arrival")
 
     @call
     def put_arrival(
         self, namespace: str, dataset: str, declaration: Mapping[str, Any]
     ) -> Request[ShownArrival]:
-        """Declare where the objects of a dataset arrive."""
+        """Declare the arrival of a dataset."""
         where = (*_dataset(namespace, dataset), "arrival")
         body = _declared(declaration, _PATH_NAMES)
         return put(ShownArrival, *where, body=body)
 
     @call
     def delete_arrival(self, namespace: str, dataset: str) -> Request[None]:
-        """Watch a location no more."""
+        """Delete the arrival of a dataset."""
         return delete(Empty, *_dataset(namespace, dataset), "arrival").then(nothing).settled(gone)
 
 
@@ -258,13 +258,13 @@ def _move(backfill_id: str, move: str, why: str) -> Request[Backfill]:
 
 
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:
-    """A declaration as it is on the wire; the path has the names."""
-    said = {key: value for key, value in declaration.items() if key not in left_out}
-    return encode_json(_camel(said))
+    """Return a declaration as JSON, without the names that are in the path."""
+    fields = {key: value for key, value in declaration.items() if key not in left_out}
+    return encode_json(_camel(fields))
 
 
 def _camel(value: Any) -> Any:
-    """The same with camelCase keys; the names of variables are the user's own."""
+    """Return a value with camelCase keys, except for names of environment variables."""
     if isinstance(value, Mapping):
         return {
             _camel_name(key): each if key == "environment" else _camel(each)
@@ -280,18 +280,18 @@ def _camel_name(name: str) -> str:
 
 
 class ReplayCalls:
-    """What a server shows and does about replays: what was made from bad lots, made again."""
+    """Calls of replays."""
 
     @call
     def plan_replay(self, bad: BadLots, *, at_once: int | None = None) -> Request[ReplayPlan]:
-        """What a replay would do: its steps in order, and their cost by past durations."""
+        """The plan of a replay: its steps in order, and their cost by past durations."""
         return get(ReplayPlan, "replays", "plan", **to_builtins(bad), atOnce=at_once)
 
     @call
     def start_replay(
         self, replay_id: str, bad: BadLots, *, why: str, max_running: int | None = None
     ) -> Request[Replay]:
-        """Begin a replay under an id of your choice; the same again changes nothing."""
+        """Start a replay under an id that you choose; the same call again changes nothing."""
         body = json_body(why=why, maxRunning=max_running, **to_builtins(bad))
         return put(Replay, "replays", replay_id, body=body)
 
@@ -302,7 +302,7 @@ class ReplayCalls:
 
     @call
     def replay(self, replay_id: str) -> Request[Replay]:
-        """How far a replay is."""
+        """One replay and its progress."""
         return get(Replay, "replays", replay_id)
 
     @call
@@ -314,23 +314,23 @@ class ReplayCalls:
         first: int = 1,
         limit: int = 100,
     ) -> Request[ReplaySteps]:
-        """Steps of a replay in order, from a number on; those in a state, if it is named."""
+        """The steps of a replay in order, from a number on, optionally in one state."""
         where = "replays", replay_id, "steps"
         return get(ReplaySteps, *where, state=state, first=first, limit=limit)
 
     @call
     def pause_replay(self, replay_id: str, why: str) -> Request[Replay]:
-        """Set no more steps of a replay going."""
+        """Start no more steps of a replay."""
         return _move_replay(replay_id, "pause", why)
 
     @call
     def resume_replay(self, replay_id: str, why: str) -> Request[Replay]:
-        """Let a replay that was paused go on."""
+        """Resume a paused replay."""
         return _move_replay(replay_id, "resume", why)
 
     @call
     def cancel_replay(self, replay_id: str, why: str) -> Request[Replay]:
-        """Stop a replay for good; what was not begun stays as it was."""
+        """Stop a replay for good; steps that were not begun stay as they are."""
         return _move_replay(replay_id, "cancel", why)
 
 

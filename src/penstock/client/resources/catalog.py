@@ -33,7 +33,7 @@ JobType = Literal["BATCH", "STREAM", "SERVICE"]
 
 
 class CatalogCalls:
-    """What a server knows of what there is."""
+    """Calls of namespaces, sources, tags, datasets and jobs."""
 
     @call
     def namespaces(self, *, limit: int = 100, offset: int = 0) -> Request[docs.Namespaces]:
@@ -49,7 +49,7 @@ class CatalogCalls:
     def create_namespace(
         self, namespace: str, *, owner: str | None = None, description: str | None = None
     ) -> Request[docs.Namespace]:
-        """Create a namespace that is not there; a conflict if it is."""
+        """Create a namespace; one that exists is a conflict."""
         body = json_body(ownerName=owner, description=description)
         return post(docs.Namespace, "namespaces", namespace, body=body)
 
@@ -57,7 +57,7 @@ class CatalogCalls:
     def create_dataset(
         self, namespace: str, name: str, *, description: str | None = None
     ) -> Request[docs.CreatedDataset]:
-        """Create a dataset that is not there, with its namespace; a conflict if it is there."""
+        """Create a dataset, and its namespace if needed; one that exists is a conflict."""
         at = ("namespaces", namespace, "datasets", name)
         return post(docs.CreatedDataset, *at, body=json_body(description=description))
 
@@ -65,7 +65,7 @@ class CatalogCalls:
     def put_namespace(
         self, namespace: str, *, owner: str, description: str | None = None
     ) -> Request[docs.Namespace]:
-        """Make a namespace, or change its owner and description."""
+        """Create a namespace, or change its owner and description."""
         body = json_body(ownerName=owner, description=description)
         return put(docs.Namespace, "namespaces", namespace, body=body)
 
@@ -76,7 +76,7 @@ class CatalogCalls:
 
     @call
     def restore_namespace(self, namespace: str) -> Request[docs.Namespace]:
-        """Bring back a hidden namespace."""
+        """Restore a hidden namespace."""
         return post(docs.Namespace, "namespaces", namespace, "restore", repeatable=True)
 
     @call
@@ -86,12 +86,12 @@ class CatalogCalls:
 
     @call
     def grant_namespace(self, namespace: str, grantee: str) -> Request[docs.Grants]:
-        """Let the runs of another namespace write the datasets of a namespace."""
+        """Grant the runs of another namespace the right to write a namespace's datasets."""
         return put(docs.Grants, "namespaces", namespace, "grants", grantee, body=b"")
 
     @call
     def revoke_grant(self, namespace: str, grantee: str) -> Request[docs.Grants]:
-        """Take a grant back."""
+        """Revoke a grant."""
         return delete(docs.Grants, "namespaces", namespace, "grants", grantee)
 
     @call
@@ -108,7 +108,7 @@ class CatalogCalls:
     def put_source(
         self, name: str, *, type: str, connection_url: str, description: str | None = None
     ) -> Request[docs.Source]:
-        """Make a source, or change it."""
+        """Create or change a source."""
         body = json_body(type=type, connectionUrl=connection_url, description=description)
         return put(docs.Source, "sources", name, body=body)
 
@@ -119,7 +119,7 @@ class CatalogCalls:
 
     @call
     def put_tag(self, tag: str, *, description: str | None = None) -> Request[docs.Tag]:
-        """Make a tag, or change its description."""
+        """Create a tag, or change its description."""
         return put(docs.Tag, "tags", tag, body=json_body(description=description))
 
     @call
@@ -185,7 +185,7 @@ class CatalogCalls:
 
     @call
     def restore_dataset(self, namespace: str, name: str) -> Request[docs.Dataset]:
-        """Bring back a hidden dataset."""
+        """Restore a hidden dataset."""
         return post(docs.Dataset, *_dataset(namespace, name), "restore", repeatable=True)
 
     @call
@@ -267,7 +267,7 @@ class CatalogCalls:
 
     @call
     def restore_job(self, namespace: str, name: str) -> Request[docs.Job]:
-        """Bring back a hidden job."""
+        """Restore a hidden job."""
         return post(docs.Job, *_job(namespace, name), "restore", repeatable=True)
 
     @call
@@ -298,7 +298,7 @@ Event = Mapping[str, Any] | bytes
 
 
 class HistoryCalls:
-    """What a server knows of what happened, and what was made from what."""
+    """Calls of events, runs, lineage and search."""
 
     @call
     def emit(self, event: Event) -> Request[None]:
@@ -350,7 +350,7 @@ class HistoryCalls:
         nominal_end: str | None = None,
         args: Mapping[str, Any] | None = None,
     ) -> Request[Run]:
-        """Make a run of a job; with an id that is there already, it is that run."""
+        """Create a run of a job, or return the run with the same id."""
         body = json_body(
             id=run_id or ids.new_id(),
             nominalStartTime=nominal_start,
@@ -367,17 +367,17 @@ class HistoryCalls:
 
     @call
     def complete_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
-        """Mark a run as completed: the versions it made become current."""
+        """Mark a run as completed; its versions become current."""
         return _mark(run_id, "complete", at)
 
     @call
     def fail_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
-        """Mark a run as failed: what is current stays as it is."""
+        """Mark a run as failed; the current versions stay current."""
         return _mark(run_id, "fail", at)
 
     @call
     def abort_run(self, run_id: str, *, at: str | None = None) -> Request[Run]:
-        """Mark a run as aborted: what is current stays as it is."""
+        """Mark a run as aborted; the current versions stay current."""
         return _mark(run_id, "abort", at)
 
     @call
@@ -407,12 +407,12 @@ class HistoryCalls:
 
     @call
     def run_facets(self, run_id: str, *, of: Literal["run", "job"] = "run") -> Request[RunFacets]:
-        """The facets of a run, or those that its job had in it."""
+        """The facets of a run, or of its job as the run reported them."""
         return get(RunFacets, *_run(run_id), "facets", type=of)
 
     @call
     def run_family(self, run_id: str) -> Request[RunFamily]:
-        """A run and the runs that it began, and so on, with when each went."""
+        """A run and its descendants, with their times."""
         return get(RunFamily, *_run(run_id), "family")
 
     @call

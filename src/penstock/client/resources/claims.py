@@ -1,4 +1,4 @@
-"""The calls of the client about claims; its workers use them through `claims`."""
+"""Calls of claims; workers use them through `Client.claims`."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,7 +15,7 @@ Settle = Callable[[docs.Stopped | ApiError], Flow[docs.Stopped]]
 
 
 class ClaimCalls:
-    """What a server does about claims. A fencing token that is no longer good changes nothing."""
+    """Calls of claims. A request with an old fencing token changes nothing."""
 
     @call
     def claim_lots(
@@ -33,11 +33,11 @@ class ClaimCalls:
         key: str | None = None,
         complete: Iterable[tuple[str, int]] = (),
     ) -> Request[docs.Claims]:
-        """Claim up to `count` lots, once; `claims` does it again and again and keeps them alive.
+        """Claim up to `count` lots, once; `Client.claims` repeats this and renews their leases.
 
-        Two calls with one key claim the same lots, so that a call can be repeated; each has a
-        key of its own unless one is given. What other claims have made, each an id and a token,
-        is published in the same transaction if they are given to `complete`.
+        Two requests with one key get the same claims, so that a request can be repeated; each has a
+        key of its own by default. Claims in `complete`, each an id and a token,
+        are completed in the same transaction.
         """
         body = json_body(
             owner=owner,
@@ -54,21 +54,21 @@ class ClaimCalls:
 
     @call
     def claim(self, claim_id: str) -> Request[docs.ShownClaim]:
-        """One claim, live or over."""
+        """One claim, live or ended."""
         return get(docs.ShownClaim, "claims", claim_id)
 
     @call
     def heartbeat_claim(
         self, claim_id: str, token: int, lease_seconds: int | None = None
     ) -> Request[docs.Lease]:
-        """Let a claim's lease begin anew."""
+        """Renew the lease of a claim."""
         body = json_body(token=token, leaseSeconds=lease_seconds)
         at = ("claims", claim_id, "heartbeat")
         return post(docs.Lease, *at, body=body, repeatable=True)
 
     @call
     def complete_claim(self, claim_id: str, token: int) -> Request[docs.Completed]:
-        """Publish what a claim has made."""
+        """Complete a claim: publish its outputs."""
         at = ("claims", claim_id, "complete")
 
         def settle(outcome: docs.Completed | ApiError) -> Flow[docs.Completed]:
@@ -78,24 +78,24 @@ class ClaimCalls:
 
     @call
     def fail_claim(self, claim_id: str, token: int, error: str = "") -> Request[docs.Stopped]:
-        """Report that the work on a claim has failed."""
+        """Fail a claim."""
         at, body = ("claims", claim_id, "fail"), json_body(token=token, error=error)
         return post(docs.Stopped, *at, body=body).settled(_stopped_as("FAILED", claim_id))
 
     @call
     def release_claim(self, claim_id: str, token: int) -> Request[docs.Stopped]:
-        """Give a claim back untouched; it does not count as a try."""
+        """Release a claim without a result; this does not count as a try."""
         at, body = ("claims", claim_id, "release"), json_body(token=token)
         return post(docs.Stopped, *at, body=body).settled(_stopped_as("ABORTED", claim_id))
 
     @call
     def published(self, claim_id: str) -> Request[docs.Completed | None]:
-        """What a claim has published, if it has."""
+        """The versions that a claim has published, or None."""
         return get(Run, "jobs", "runs", claim_id).then(_published)
 
     @call
     def complete_claims(self, claims: Iterable[tuple[str, int]]) -> Request[docs.EndedClaims]:
-        """Publish what several claims, each an id and a token, have made; each ends alone."""
+        """Complete several claims, each an id and a token; each succeeds alone."""
         body = json_body(claims=_refs(claims))
         return post(docs.EndedClaims, "claims", "complete", body=body).settled(_all_completed)
 
@@ -103,7 +103,7 @@ class ClaimCalls:
     def fail_claims(
         self, claims: Iterable[tuple[str, int]], error: str = ""
     ) -> Request[docs.EndedClaims]:
-        """Report that the work on several claims has failed; each ends alone."""
+        """Fail several claims; each succeeds alone."""
         body = json_body(claims=_refs(claims), error=error)
         return post(docs.EndedClaims, "claims", "fail", body=body).settled(_all_failed)
 
@@ -124,7 +124,7 @@ def _published(run: Run) -> docs.Completed | None:
 
 
 def _completed(claim_id: str, outcome: docs.Completed | ApiError) -> Flow[docs.Completed]:
-    """What was published, also by an earlier call whose answer was lost."""
+    """Return the published versions, also after a lost answer of an earlier request."""
     if isinstance(outcome, docs.Completed):
         return outcome
     done = yield from ask(ClaimCalls.published.request(claim_id))
@@ -134,7 +134,7 @@ def _completed(claim_id: str, outcome: docs.Completed | ApiError) -> Flow[docs.C
 
 
 def _stopped_as(state: str, claim_id: str) -> Settle:
-    """Where the lot of a claim stands that an earlier call has ended, its answer being lost."""
+    """Return the state of a claim that an earlier request ended, whose answer was lost."""
 
     def settle(outcome: docs.Stopped | ApiError) -> Flow[docs.Stopped]:
         if isinstance(outcome, docs.Stopped):

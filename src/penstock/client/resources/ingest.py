@@ -24,12 +24,12 @@ from penstock.client.request import (
 )
 from penstock.schema import ingest as docs
 
-# What was uploaded is on the server's disk before it answers, and that can take a while.
+# The server answers once the upload is on its disk, which can take a while.
 UPLOAD_TIMEOUT_SECONDS = 1800.0
 
 
 class IngestCalls:
-    """What a server shows about ingest, and how a depositor hands something in."""
+    """Calls of ingest for depositors."""
 
     @call
     def collections(self) -> Request[docs.Collections]:
@@ -47,7 +47,7 @@ class IngestCalls:
     ) -> Request[docs.Payload]:
         """Send a payload from a file that is open for reading, or piece by piece.
 
-        Never is all of it in memory. What is returned has the URL to submit.
+        It is never whole in memory. The result has the URL to submit.
         """
         upload = Upload(content, size)
         described = post(docs.Payload, "ingest", "payloads", name, repeatable=upload.is_repeatable)
@@ -76,7 +76,7 @@ class IngestCalls:
     ) -> Request[docs.ShownBatch]:
         """Submit a payload; two submissions to a collection with one key are one batch.
 
-        Without a key it has one of its own, so that a call is one batch however often it is sent.
+        By default each call has a key of its own, so that a repeated request is one batch.
         An update keeps the description that the object has; `clear` names parts to leave empty.
         """
         described = drop_none(who=who, what=what, when=when, where=where)
@@ -131,7 +131,7 @@ class IngestCalls:
         limit: int = 100,
         after: str | None = None,
     ) -> Request[docs.BatchJobs]:
-        """Jobs of a batch by id; with `after`, only those behind that one."""
+        """The jobs of a batch by id; with `after`, only those after that one."""
         at = (*_batch(batch_id), "jobs")
         return get(docs.BatchJobs, *at, status=status, limit=limit, after=after)
 
@@ -149,7 +149,7 @@ class IngestCalls:
         limit: int = 100,
         after: str | None = None,
     ) -> Request[docs.IngestJobs]:
-        """Jobs of all batches in a state, in the order of their turns."""
+        """The jobs of all batches in a state, in queue order."""
         return get(
             docs.IngestJobs,
             "ingest",
@@ -172,14 +172,14 @@ class IngestCalls:
 
     @call
     def queue(self) -> Request[docs.Queue]:
-        """How many jobs are in each state, and what is stopped."""
+        """The number of jobs in each state, and the holds of the queue."""
         return get(docs.Queue, "ingest", "queue")
 
     @call
     def objects(
         self, *, collection: str | None = None, limit: int = 100, before: str | None = None
     ) -> Request[docs.StoredObjects]:
-        """What is stored, newest first; a part may be a little longer or shorter than asked."""
+        """Stored objects, newest first; a page may be a little longer or shorter than `limit`."""
         return get(
             docs.StoredObjects,
             "ingest",
@@ -209,10 +209,10 @@ T = TypeVar("T")
 
 
 class IngestAdminCalls:
-    """What administrators do to collections, batches and ingest jobs.
+    """Calls of administrators on collections, batches and ingest jobs.
 
-    Their reasons go into the audit log. What moves a batch or a job on is done once: it is not
-    sent again where its answer was lost, because it may have moved further since.
+    Reasons go into the audit log. A call that moves a batch or a job is not
+    repeated after a lost answer, because the batch or job may have moved further since.
     """
 
     @call
@@ -241,9 +241,9 @@ class IngestAdminCalls:
         lots: str | None = None,
         keep_days: int | None = None,
     ) -> Request[docs.ShownCollection]:
-        """Make a collection, or give it another profile; what is left out has its default.
+        """Create a collection, or replace its profile; omitted fields have their default.
 
-        `lots` says what a lot of its dataset is: a `batch`, or an interval such as PT1H.
+        `lots` is the lot of its dataset: a `batch`, or an interval such as PT1H.
         """
         body = json_body(
             dataset=dataset,
@@ -271,45 +271,45 @@ class IngestAdminCalls:
 
     @call
     def delete_collection(self, name: str) -> Request[None]:
-        """Forget a collection; what it stored stays."""
+        """Delete a collection; its stored objects stay."""
         return delete(Empty, *_collection(name)).then(nothing).settled(gone)
 
     @call
     def hold_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
-        """Stop a collection: new batches and jobs of it are held."""
+        """Hold a collection: its new batches and jobs are held."""
         return _act(docs.ShownCollection, *_collection(name), "hold", why=why, repeatable=True)
 
     @call
     def release_collection(self, name: str, why: str) -> Request[docs.ShownCollection]:
-        """Let a collection go on; what it held stays held."""
+        """Release the hold of a collection; its held batches and jobs stay held."""
         return _act(docs.ShownCollection, *_collection(name), "release", why=why, repeatable=True)
 
     @call
     def hold_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
-        """Hold a batch: itself, or those of its jobs that have not begun."""
+        """Hold a batch, or its jobs that have not begun."""
         return _act(docs.ShownBatch, *_batch(batch_id), "hold", why=why)
 
     @call
     def release_batch(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
-        """Let a held batch, and every held job of it, go on."""
+        """Release a held batch and all its held jobs."""
         return _act(docs.ShownBatch, *_batch(batch_id), "release", why=why)
 
     @call
     def resume_batch(self, batch_id: str, why: str) -> Request[docs.ResumedJobs]:
-        """Let every failed job of a batch go on, and say where each goes.
+        """Resume every failed job of a batch; the result has the stage of each.
 
-        A batch whose payload could not be read has it read again.
+        If the payload could not be read, it is read again.
         """
         return _act(docs.ResumedJobs, *_batch(batch_id), "resume", why=why)
 
     @call
     def update_report(self, batch_id: str, why: str) -> Request[docs.ShownBatch]:
-        """Have a failed batch reported anew."""
+        """Send the report of a failed batch again."""
         return _act(docs.ShownBatch, *_batch(batch_id), "update-report", why=why)
 
     @call
     def prioritize_batch(self, batch_id: str, priority: int, why: str) -> Request[int]:
-        """Change when the turn of a batch's open jobs is; returned is how many there are."""
+        """Set the queue priority of a batch's open jobs; return their number."""
         at, body = (*_batch(batch_id), "priority"), json_body(priority=priority, why=why)
         return post(docs.ChangedJobs, *at, body=body, repeatable=True).then(
             lambda done: done.changed
@@ -319,7 +319,7 @@ class IngestAdminCalls:
     def delete_batch(
         self, batch_id: str, *, confirmed: bool = False, why: str = ""
     ) -> Request[None]:
-        """Delete a failed or held batch; unless it is confirmed, the server only warns."""
+        """Delete a failed or held batch; without `confirmed` the server only warns."""
         return (
             delete(Empty, *_batch(batch_id), confirmed=confirmed, why=why)
             .then(nothing)
@@ -333,24 +333,24 @@ class IngestAdminCalls:
 
     @call
     def release_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
-        """Let a held job go on."""
+        """Release a held job."""
         return _act(docs.ShownIngestJob, *_job(job_id), "release", why=why)
 
     @call
     def resume_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
-        """Let a failed job go on after the last stage that succeeded."""
+        """Resume a failed job after its last successful stage."""
         return _act(docs.ShownIngestJob, *_job(job_id), "resume", why=why)
 
     @call
     def fail_ingest_job(self, job_id: str, why: str) -> Request[docs.ShownIngestJob]:
-        """Force a job to failed, whoever is working on it."""
+        """Force a job to failed, also while a worker runs it."""
         return _act(docs.ShownIngestJob, *_job(job_id), "fail", why=why)
 
     @call
     def prioritize_ingest_job(
         self, job_id: str, priority: int, why: str
     ) -> Request[docs.ShownIngestJob]:
-        """Change when a job's turn is; low comes first."""
+        """Set the queue priority of a job; low comes first."""
         at, body = (*_job(job_id), "priority"), json_body(priority=priority, why=why)
         return post(docs.ShownIngestJob, *at, body=body, repeatable=True)
 
@@ -365,31 +365,31 @@ class IngestAdminCalls:
 
     @call
     def hold_queue(self, why: str) -> Request[docs.Queue]:
-        """Stop everything: no batch and no job is taken up."""
+        """Hold the queue: workers take no batch and no job."""
         return _act(docs.Queue, "ingest", "queue", "hold", why=why, repeatable=True)
 
     @call
     def release_queue(self, why: str) -> Request[docs.Queue]:
-        """Let the queue go on."""
+        """Release the hold of the queue."""
         return _act(docs.Queue, "ingest", "queue", "release", why=why, repeatable=True)
 
     @call
     def release_held(self, why: str, *, collection: str | None = None) -> Request[int]:
-        """Let every held batch and job go on, of one collection or of all that are not held."""
+        """Release all held batches and jobs, of one collection or of all that are not held."""
         body = json_body(why=why, collection=collection)
         at = ("ingest", "queue", "release-held")
         return post(docs.Released, *at, body=body).then(lambda done: done.released)
 
     @call
     def _check_ingest(self, *, repair: bool | None = None) -> Request[Empty]:
-        """The lines of a check; they come one by one, so that they are not called for."""
+        """The request for a streamed check."""
         return post(Empty, "ingest", "check", body=json_body(repair=repair), repeatable=True)
 
     @read
     def check_ingest(self, *, repair: bool = False) -> Lines[docs.CheckStep]:
-        """Look for what no crash should have left, and put right what can be: steps as they come.
+        """Check the queue for faults that a crash left, and repair them; yield the steps.
 
-        The last step has the kind `end`; without it, it was broken off.
+        The last step has the kind `end`; without it, the check was cut off.
         """
         return Lines(IngestAdminCalls._check_ingest.request(repair=repair), docs.CheckStep)
 

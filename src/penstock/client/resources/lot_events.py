@@ -1,4 +1,4 @@
-"""Calls of lot events: followed as they happen, and delivered to subscribers."""
+"""Calls of lot events: the stream, and subscribers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,11 +31,11 @@ class _Settings(Struct, frozen=True, omit_defaults=True):
 
 
 class OutboxCalls:
-    """Who is told of what happens to lots; an administrator's matter."""
+    """Calls of subscribers, for administrators."""
 
     @call
     def subscribers(self) -> Request[Subscribers]:
-        """Who is told of what happens to lots."""
+        """All subscribers."""
         return get(Subscribers, "subscribers")
 
     @call
@@ -55,13 +55,13 @@ class OutboxCalls:
         dataset: str | None = None,
         after: int | None = None,
     ) -> Request[Subscriber]:
-        """Make or change a subscriber; a secret that is left out stays, None takes it away."""
+        """Create or change a subscriber; an omitted secret stays, None removes it."""
         settings = _Settings(kind, url, secret, namespace, dataset, after)
         return put(Subscriber, "subscribers", name, body=encode_json(settings))
 
     @call
     def delete_subscriber(self, name: str) -> Request[Subscriber]:
-        """Tell a subscriber nothing more."""
+        """Delete a subscriber."""
         return delete(Subscriber, "subscribers", name)
 
 
@@ -74,14 +74,14 @@ _decode = msgspec.json.Decoder(LotEvent).decode
 
 
 class _Block(Struct):
-    """What stands between two empty lines of a stream."""
+    """The lines between two empty lines of a stream."""
 
     id: int | None = None
     data: bytes = b""
 
 
 class Following(Reading[LotEvent]):
-    """How far a stream was read, and how it is asked for again when its connection is lost."""
+    """A stream of lot events, and its position, from which it reconnects."""
 
     media = "text/event-stream"
 
@@ -94,7 +94,7 @@ class Following(Reading[LotEvent]):
         self._block = _Block()
 
     def begin(self) -> dict[str, str]:
-        """The headers that go on where the last connection ended."""
+        """Return headers that resume after the last event."""
         self._rest, self._block = b"", _Block()
         headers = {"accept": self.media}
         if self._was_there and self._position is not None:
@@ -102,7 +102,7 @@ class Following(Reading[LotEvent]):
         return headers
 
     def take(self, piece: bytes) -> Iterator[LotEvent]:
-        """The events that a piece completes; one counts as seen when the next is asked for."""
+        """Yield the events that a piece completes; one counts as seen once the next is read."""
         self._was_there = True
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
@@ -110,13 +110,13 @@ class Following(Reading[LotEvent]):
             if block is None:
                 continue
             self._failures = 0
-            # Not before it was handed out: an event that is asked for again is no harm.
+            # After the yield: reading an event twice does no harm, losing one does.
             if block.data:
                 yield _decode(block.data)
             self._position = block.id if block.id is not None else self._position
 
     def _take_line(self, line: bytes) -> _Block | None:
-        """The block that an empty line ends; what a stream breaks off in is left out."""
+        """Return the block that an empty line ends; an incomplete block is dropped."""
         block = self._block
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -130,7 +130,7 @@ class Following(Reading[LotEvent]):
         return None
 
     def again_seconds(self, failure: Failure | None) -> float:
-        """How long to wait before it is asked for again, unless there is no use in that."""
+        """Return the seconds until the next connection, or raise a final failure."""
         refused = isinstance(failure, ApiError) and failure.code not in _PASSING
         if failure is not None and (refused or not self._was_there):
             raise failure
@@ -140,7 +140,7 @@ class Following(Reading[LotEvent]):
 
 
 class StreamCalls:
-    """What a server tells of lots while it happens."""
+    """The call of the stream of lot events."""
 
     @call
     def _stream(
@@ -150,7 +150,7 @@ class StreamCalls:
         namespace: str | None = None,
         dataset: str | None = None,
     ) -> Request[Empty]:
-        """The stream of events; it does not end, so that it is followed and not called."""
+        """The request for the stream, which does not end."""
         where = {"namespace": namespace, "dataset": dataset}
         described = get(Empty, "events", "stream", after=after, **where)
         return replace(described, timeout_seconds=SILENCE_SECONDS_MAX)
@@ -163,10 +163,10 @@ class StreamCalls:
         namespace: str | None = None,
         dataset: str | None = None,
     ) -> Following:
-        """What happens to lots, as it happens: loop over it, it does not end.
+        """The events of lots, as they happen. Loop over it; it does not end.
 
-        It begins now, or after an event; 0 is all that is kept. A connection that is lost is made
-        again, and nothing is left out. After an event that was pruned it raises ApiError (409).
+        It begins now, or after an event; 0 begins with the oldest. A lost connection is opened
+        again, and no event is skipped. After an event that was pruned it raises ApiError (409).
         """
-        asked = StreamCalls._stream.request(after=after, namespace=namespace, dataset=dataset)
-        return Following(asked, after)
+        request = StreamCalls._stream.request(after=after, namespace=namespace, dataset=dataset)
+        return Following(request, after)

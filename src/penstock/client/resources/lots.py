@@ -1,4 +1,4 @@
-"""The calls of the client about lots, locks and work."""
+"""Calls of lots, work, wiring and holds."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -34,14 +34,14 @@ T = TypeVar("T")
 
 
 class LotCalls:
-    """What a server shows and does about lots, locks and claims.
+    """Calls of lots, work, wiring and holds.
 
-    What asks for a reason is an administrator's, and goes into the audit log.
+    Calls with a reason need an administrator's key; the reason goes into the audit log.
     """
 
     @call
     def wiring(self, namespace: str, job: str) -> Request[Wiring]:
-        """Which datasets a job reads and writes lot by lot."""
+        """The wiring of a job."""
         return get(Wiring, *_job(namespace, job), "wiring")
 
     @call
@@ -58,7 +58,7 @@ class LotCalls:
         enforced: bool | None = None,
         stale: Stale | str | None = None,
     ) -> Request[Wiring]:
-        """State which datasets a job reads and writes lot by lot; what is None stays as it is."""
+        """Wire a job: set its inputs and outputs lot by lot; None leaves a field as it is."""
         body = json_body(
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
@@ -81,7 +81,7 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[Locks]:
-        """The claims that are alive, and what each of them locks."""
+        """The live claims, and the locks of each."""
         return get(
             Locks,
             "locks",
@@ -103,18 +103,18 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[WorkList]:
-        """What a job has to do, lot by lot."""
+        """The work of a job, by lot."""
         at = (*_job(namespace, job), "lots")
         return get(WorkList, *at, state=state, limit=limit, offset=offset)
 
     @call
     def job_lot(self, namespace: str, job: str, lot: str) -> Request[Work]:
-        """What a job has to do with one lot."""
+        """The work of a job on one lot."""
         return get(Work, *_job(namespace, job), "lots", lot)
 
     @call
     def why(self, namespace: str, job: str, lot: str) -> Request[Why]:
-        """What stops a job from working on a lot, to the root cause."""
+        """The reasons why a job does not work on a lot, down to the root cause."""
         return get(Why, *_job(namespace, job), "lots", lot, "why")
 
     @call
@@ -154,7 +154,7 @@ class LotCalls:
         priority: int = 0,
         renew: bool = False,
     ) -> Request[int]:
-        """Make lots READY that no job made; returned is how many were new."""
+        """Register lots that no job made; return the number of new ones."""
         body = json_body(lots=lots, priority=priority, renew=renew)
         at = (*_dataset(namespace, dataset), "lots")
         registered = post(Registered, *at, body=body, repeatable=not renew)
@@ -170,62 +170,62 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[Lots]:
-        """The lots of a dataset; with `named`, those that have free names and no interval."""
+        """The lots of a dataset; with `named`, only those with free names."""
         at = (*_dataset(namespace, dataset), "lots")
         return get(Lots, *at, named=named, limit=limit, offset=offset)
 
     @call
     def lot(self, namespace: str, dataset: str, lot: str) -> Request[Lot]:
-        """One lot of a dataset: who made it, what is locked, who reads it."""
+        """One lot of a dataset: its producer, its locks and its consumers."""
         return get(Lot, *_dataset(namespace, dataset), "lots", lot)
 
     @call
     def resubmit(
         self, namespace: str, job: str, lots: Sequence[str], why: str
     ) -> Request[WorkList]:
-        """Have a job work on lots again; all of them, or none."""
+        """Resubmit lots of a job; all of them, or none."""
         at = (*_job(namespace, job), "resubmit")
         return post(WorkList, *at, body=json_body(lots=lots, why=why))
 
     @call
     def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
-        """Keep a job from a lot."""
+        """Hold a job's work on a lot."""
         return _act(Work, *_job(namespace, job), "lots", lot, "hold", why=why)
 
     @call
     def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
-        """Let a job try a lot again, with all its tries; a conflict if it is not held."""
+        """Release the hold of a job's work on a lot, with all its tries; else a conflict."""
         at = (*_job(namespace, job), "lots", lot, "unhold")
         return _act(Work, *at, why=why, repeatable=False)
 
     @call
     def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
-        """End somebody else's claim on a lot."""
+        """End another worker's claim on a lot."""
         return _act(Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False)
 
     @call
     def prioritize(
         self, namespace: str, job: str, lot: str, priority: int, why: str
     ) -> Request[Work]:
-        """Have a job work on a lot before those with a lower priority."""
+        """Set the priority of a job's work on a lot, high first."""
         at = (*_job(namespace, job), "lots", lot, "priority")
         body = json_body(priority=priority, why=why)
         return post(Work, *at, body=body, repeatable=True)
 
     @call
     def hold_job(self, namespace: str, job: str, why: str) -> Request[Wiring]:
-        """Stop a job: none of its lots is claimed."""
+        """Hold a job: none of its lots is claimed."""
         return _act(Wiring, *_job(namespace, job), "hold", why=why)
 
     @call
     def unhold_job(self, namespace: str, job: str, why: str) -> Request[ReleasedJob]:
-        """Release the hold of a job; a conflict if it is not held for itself."""
+        """Release the hold of a job; a conflict if the job itself is not held."""
         at = (*_job(namespace, job), "unhold")
         return _act(ReleasedJob, *at, why=why, repeatable=False)
 
     @call
     def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[HeldDataset]:
-        """Stop every job that reads or writes lots of a dataset."""
+        """Hold a dataset: every job that reads or writes its lots stops."""
         return _act(HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
 
     @call
@@ -236,18 +236,18 @@ class LotCalls:
 
     @call
     def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[LotOnHold]:
-        """Lock a lot of a dataset for everybody."""
+        """Hold a lot of a dataset for all jobs."""
         return _act(LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
 
     @call
     def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
-        """Put a lot of a dataset back as it was; a conflict if it is not held."""
+        """Release the hold of a lot; a conflict if it is not held."""
         at = (*_dataset(namespace, dataset), "lots", lot, "unhold")
         return _act(Lot, *at, why=why, repeatable=False)
 
     @call
     def lot_hold(self, namespace: str, dataset: str, lot: str) -> Request[LotHold]:
-        """What holds a lot of a dataset, and what releases it."""
+        """The hold of a lot, and the command that releases it."""
         return get(LotHold, *_dataset(namespace, dataset), "lots", lot, "hold")
 
     @call
@@ -260,18 +260,18 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[DatasetChecks]:
-        """What checks said about the lots of a dataset, the newest first, or only what failed."""
-        asked = {"failed": failed, "limit": limit, "offset": offset}
-        return get(DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
+        """The check results of a dataset's lots, newest first, or only the failures."""
+        query = {"failed": failed, "limit": limit, "offset": offset}
+        return get(DatasetChecks, *_dataset(namespace, dataset), "checks", **query)
 
     @call
     def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[LotChecks]:
-        """What checks said about a lot, the newest first."""
+        """The check results of a lot, newest first."""
         return get(LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")
 
     @call
     def accept_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
-        """Let a lot be read although checks of it failed."""
+        """Accept a lot whose checks failed."""
         at = _dataset(namespace, dataset)
         return _act(Lot, *at, "lots", lot, "accept", why=why, repeatable=False)
 
@@ -284,7 +284,7 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[WorkPage]:
-        """Lots that were made with inputs of which there are newer versions."""
+        """Stale work: lots that were made from inputs that have newer versions."""
         return get(WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
 
     @call
@@ -296,7 +296,7 @@ class LotCalls:
         limit: int = 100,
         offset: int = 0,
     ) -> Request[HeldLots]:
-        """Lots that are held, the last held first; or only those whose checks failed."""
+        """Held lots, last held first; or only those whose checks failed."""
         which = {"namespace": namespace, "forChecks": for_checks}
         return get(HeldLots, "held-lots", **which, limit=limit, offset=offset)
 

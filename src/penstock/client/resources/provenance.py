@@ -1,4 +1,4 @@
-"""The calls of the client about where lots come from, and whether all is as it should be."""
+"""Calls of provenance, verification and invariants."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from penstock.schema import provenance as docs
 
 
 class ProvenanceCalls:
-    """What a server knows of the past of lots, and finds out about their bytes."""
+    """Calls of provenance, verification and invariants."""
 
     @call
     def provenance(
@@ -20,7 +20,7 @@ class ProvenanceCalls:
         depth: int | None = None,
         files: int | None = None,
     ) -> Request[docs.Provenance]:
-        """What a version of a lot was made from: the one it has, or had at a time."""
+        """The provenance of a lot's current version, or of the one at a time."""
         asked = {"asOf": as_of, "depth": depth, "files": files}
         return get(docs.Provenance, *_lot(namespace, dataset, lot), "provenance", **asked)
 
@@ -35,7 +35,7 @@ class ProvenanceCalls:
         depth: int | None = None,
         files: int | None = None,
     ) -> Request[dict[str, Any]]:
-        """The same in the words of W3C PROV, as a PROV-JSON document."""
+        """The provenance of a lot as a W3C PROV-JSON document."""
         asked = {"asOf": as_of, "depth": depth, "files": files}
         return get(dict[str, Any], *_lot(namespace, dataset, lot), "prov", **asked)
 
@@ -49,13 +49,13 @@ class ProvenanceCalls:
         all_versions: bool | None = None,
         upstream: bool | None = None,
     ) -> Request[Empty]:
-        """The lines of a verification; they come one by one, so that they are not called for."""
+        """The request for a streamed verification."""
         asked = {"lot": lot, "allVersions": all_versions, "upstream": upstream}
         return get(Empty, "namespaces", namespace, "datasets", dataset, "verify", **asked)
 
     @call
     def _check(self, *, deep: bool | None = None) -> Request[Empty]:
-        """The lines of a check; they come one by one, so that they are not called for."""
+        """The request for a streamed check."""
         return get(Empty, "check", deep=deep)
 
     @read
@@ -68,9 +68,9 @@ class ProvenanceCalls:
         all_versions: bool = False,
         upstream: bool = False,
     ) -> Lines[docs.VerifyStep]:
-        """Have the bytes of a lot, or of all lots of a dataset, read again: faults as found.
+        """Verify the bytes of a lot, or of all lots of a dataset; yield progress and faults.
 
-        The last step has the kind `end` and what it came to; without it, it was broken off.
+        The last step has the kind `end` and the totals; without it, the check was cut off.
         """
         asked = ProvenanceCalls._verify.request(
             namespace, dataset, lot=lot, all_versions=all_versions, upstream=upstream
@@ -79,7 +79,7 @@ class ProvenanceCalls:
 
     @read
     def check(self, *, deep: bool = False) -> Lines[docs.Verdict]:
-        """Ask of every invariant whether it holds; `deep` reads every byte."""
+        """Check every invariant; `deep` reads every byte."""
         return Lines(ProvenanceCalls._check.request(deep=deep), docs.Verdict)
 
 

@@ -41,20 +41,20 @@ class KeyBody(Body, frozen=True):
 
 
 class RateBody(OwnBody, frozen=True):
-    """How much a key may send in a second: null is the server's default, 0 is without limit."""
+    """The rates of a key per second: null is the server's default, 0 is no limit."""
 
     requests_per_second: int | None = None
     bytes_per_second: int | None = None
 
 
 class KeysQuery(Query, frozen=True):
-    """Which keys."""
+    """The selection of keys."""
 
     revoked: bool = False
 
 
 class AuditQuery(Paging, frozen=True):
-    """Of whom, what was done, and since when."""
+    """The selection of audit entries: by key, by action and by time."""
 
     who: str | None = None
     action: Annotated[str | None, Meta(description="a part of what was done, as `hold`")] = None
@@ -62,7 +62,7 @@ class AuditQuery(Paging, frozen=True):
 
 
 class ExportQuery(Query, frozen=True):
-    """Since when, after which entry, and how many at a time."""
+    """The selection of exported entries: since a time, after an entry, by page size."""
 
     since: Time | None = None
     after: Annotated[str | None, Meta(description="the `next` of the page before")] = None
@@ -74,16 +74,16 @@ async def create_key(context: RequestContext, body: KeyBody) -> CreatedKey:
     _require_key(context.key)
     keys, who = context.plane.keys, context.key.name
     rate = Rate(body.requests_per_second, body.bytes_per_second)
-    made = await context.state.in_thread(
+    created = await context.state.in_thread(
         keys.create, body.name, body.role, namespace=body.namespace, rate=rate, who=who
     )
-    return CreatedKey(_shown(made.key), made.token)
+    return CreatedKey(_shown(created.key), created.token)
 
 
 async def limit_key(context: RequestContext, name: str, body: RateBody) -> ShownKey:
-    """Set how much a key may send in a second; servers follow within seconds.
+    """Set the rates of a key; servers apply them within seconds.
 
-    A rate that is left out becomes the server's default. Needs an admin's key.
+    A rate that is omitted becomes the server's default. Needs an admin's key.
     """
     _require_key(context.key)
     rate = Rate(body.requests_per_second, body.bytes_per_second)
@@ -92,14 +92,14 @@ async def limit_key(context: RequestContext, name: str, body: RateBody) -> Shown
 
 
 async def list_keys(context: RequestContext, query: KeysQuery) -> ShownKeys:
-    """List the keys that work, or with `revoked=true` every key there ever was."""
+    """List active keys, or with `revoked=true` all keys."""
     keys = context.plane.keys
-    found = await context.state.in_thread(keys.listed, revoked=query.revoked)
-    return ShownKeys([_shown(key) for key in found])
+    rows = await context.state.in_thread(keys.listed, revoked=query.revoked)
+    return ShownKeys([_shown(key) for key in rows])
 
 
 async def revoke_key(context: RequestContext, name: str) -> ShownKey:
-    """Let a key work no more, within seconds. Needs an admin's key."""
+    """Revoke a key; it stops working within seconds. Needs an admin's key."""
     _require_key(context.key)
     return _shown(
         await context.state.in_thread(context.plane.keys.revoke, name, who=context.key.name)
@@ -107,12 +107,12 @@ async def revoke_key(context: RequestContext, name: str) -> ShownKey:
 
 
 def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
-    """List what administrators did, newest first."""
+    """List the audit log, newest first."""
     since = moment(query.since, "since")
-    found = audit.entries(
+    entries = audit.entries(
         tx, query.limit, query.offset, who=query.who, action=query.action, since=since
     )
-    return AuditLog([_shown_entry(entry) for entry in found])
+    return AuditLog([_shown_entry(entry) for entry in entries])
 
 
 def export_audit(tx: Transaction, query: ExportQuery) -> AuditExport:
@@ -149,7 +149,7 @@ def _shown_entry(entry: audit.AuditEntry | audit.ChainedEntry) -> ShownEntry:
 
 
 def _require_key(key: Key) -> None:
-    """A key outlives a server that needs none, so whoever makes one must have one."""
+    """Refuse callers without a key: a key stays valid after the server begins to require keys."""
     if key is LOCAL:
         raise Unauthorized(
             "keys are made and revoked with an admin's key; the first one is made with "
@@ -171,7 +171,7 @@ def _shown(key: ListedKey) -> ShownKey:
 
 
 async def show_key(context: RequestContext) -> ShownCaller:
-    """Say whose key this call came with, and what it may do."""
+    """Show the key of this request, and its rights."""
     key = context.key
     return ShownCaller(None if key is LOCAL else key.name, key.role, key.namespace)
 

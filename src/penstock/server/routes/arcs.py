@@ -1,4 +1,4 @@
-"""Arcs: declared, shown with their lots, cleaned and synced."""
+"""Arcs and arrivals: declared, shown with their lots, cleaned and synced."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -68,13 +68,13 @@ from penstock.states import ArcState
 
 
 class ArcsQuery(Query, frozen=True):
-    """Which arcs."""
+    """The selection of arcs."""
 
     namespace: str | None = None
 
 
 class ArcLotsQuery(Query, frozen=True):
-    """Which lots of an arc: in this state, and after this one."""
+    """The selection of an arc's lots: by state, and after a lot."""
 
     state: ArcState | None = None
     after: str = ""
@@ -82,14 +82,14 @@ class ArcLotsQuery(Query, frozen=True):
 
 
 class SyncBody(Body, frozen=True):
-    """Where a sync goes on: the `next` of the answer before."""
+    """The start of a step of a sync: the `next` of the previous answer."""
 
     after: str = ""
     lots: Annotated[int, Meta(ge=1, le=LOTS_AT_ONCE)] = LOTS_AT_ONCE
 
 
 def list_arcs(tx: Transaction, key: Key, query: ArcsQuery) -> Arcs:
-    """List arcs by name, with how many of their lots stand where."""
+    """List arcs by name, with the number of their lots in each state."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arcs(tx) if spaces <= {row.namespace}]
     counts = count_lots(tx, rows)
@@ -97,15 +97,15 @@ def list_arcs(tx: Transaction, key: Key, query: ArcsQuery) -> Arcs:
 
 
 def get_arc(tx: Transaction, namespace: str, arc: str) -> ShownArc:
-    """Show an arc as it was declared, and how many of its lots stand where."""
+    """Show the declaration of an arc, and the number of its lots in each state."""
     row = find_arc(tx, namespace, arc)
     return show_arc(row, count_lots(tx, [row])[row.job_id])
 
 
 async def put_arc(context: RequestContext, namespace: str, arc: str, body: ArcBody) -> ShownArc:
-    """Declare an arc, or change it; it finds the lots of its inputs that are there.
+    """Declare an arc, or change it. It works on all lots of its inputs, also on earlier ones.
 
-    What is left out has its default. Saying the same again changes nothing.
+    Fields that are omitted have their default. The same declaration again changes nothing.
     """
     declared = read_arc(body, namespace=namespace, name=arc)
     await check_arc(context, declared)
@@ -114,7 +114,7 @@ async def put_arc(context: RequestContext, namespace: str, arc: str, body: ArcBo
 
 
 async def check_arc(context: RequestContext, arc: Arc) -> None:
-    """Refuse an arc that reads or writes what is not the key's, by whatever name."""
+    """Refuse an arc that reads or writes datasets of other namespaces, by any of their names."""
     for name in (*arc.input_names, *arc.output_names):
         context.check_names(namespace=name.namespace, dataset=name.name)
         context.key.require_namespace(name.namespace)
@@ -122,15 +122,15 @@ async def check_arc(context: RequestContext, arc: Arc) -> None:
 
 
 async def delete_arc(context: RequestContext, namespace: str, arc: str) -> Empty:
-    """Forget an arc: no engine runs it any more; its job, its runs and its lots stay."""
+    """Delete an arc: engines no longer run it. Its job, its runs and its lots stay."""
     await context.submit(ForgetArc(context.key.name, namespace, arc))
     return NOTHING
 
 
 def list_lots(tx: Transaction, namespace: str, arc: str, query: ArcLotsQuery) -> ArcLots:
-    """List the lots of an arc by lot: all that it has met, or those in a state.
+    """List the lots of an arc by lot: all that it has worked on, or those in a state.
 
-    Those that only wait are listed by GET …/jobs/{arc}/lots?state=WAITING.
+    GET …/jobs/{arc}/lots?state=WAITING lists the lots that only wait.
     """
     lots = list_arc_lots(tx, namespace, arc, query.state, query.after, query.limit)
     more = len(lots) == query.limit and len(lots) > 0
@@ -138,33 +138,33 @@ def list_lots(tx: Transaction, namespace: str, arc: str, query: ArcLotsQuery) ->
 
 
 async def get_lot(context: RequestContext, namespace: str, arc: str, lot: str) -> ArcLotDetail:
-    """Show where an arc stands with a lot: parts, failed attempts, manifests."""
-    found = await context.read(get_arc_lot, namespace, arc, lot)
-    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, found)
+    """Show a lot of an arc: its parts, failed attempts and manifests."""
+    detail = await context.read(get_arc_lot, namespace, arc, lot)
+    return await context.state.in_thread(_with_parts, lambda: context.plane.objects, detail)
 
 
-def _with_parts(objects: Callable[[], Objects], found: ArcLotDetail) -> ArcLotDetail:
-    """A lot with the parts that its root manifest lists, if it is published."""
-    current = next((line for line in found.manifests if line.is_current), None)
-    if found.parts or found.state is not ArcState.COMPLETE or current is None or not current.uris:
-        return found
+def _with_parts(objects: Callable[[], Objects], detail: ArcLotDetail) -> ArcLotDetail:
+    """Return a lot with the parts that its root manifest lists, if it is published."""
+    current = next((line for line in detail.manifests if line.is_current), None)
+    if detail.parts or detail.state is not ArcState.COMPLETE or current is None or not current.uris:
+        return detail
     try:
         root = read_manifest(objects(), current.key)
-    except NotFound:  # somebody has tidied up by hand: what the database knows is still told
-        return found
+    except NotFound:  # the manifest file was removed by other means: show what the database has
+        return detail
     parts = [
         ArcPart(line.part, PartState(line.state), None, None, None, line.uris, line.bytes)
         for line in root.parts
     ]
-    return msgspec.structs.replace(found, parts=parts)
+    return msgspec.structs.replace(detail, parts=parts)
 
 
 async def clean(
     context: RequestContext, namespace: str, arc: str, lot: str, body: WhyBody
 ) -> ArcLotDetail:
-    """Remove what failed attempts on a lot left behind, parts that were good included.
+    """Remove the output of failed attempts on a lot, including parts that were complete.
 
-    A lot that was partial is missing afterwards. What was published is not touched.
+    A partial lot is missing afterwards. Published output is not touched.
     """
     plane, who = context.plane, context.key.name
 
@@ -176,9 +176,9 @@ async def clean(
 
 
 async def sync(context: RequestContext, namespace: str, arc: str, body: SyncBody) -> Synced:
-    """Make the state keys and well-known manifests of an arc anew from the database.
+    """Write the state keys and well-known manifests of an arc again from the database.
 
-    It goes over some lots at a time: call it again with `after` set to the answer's `next`.
+    Each call handles some lots: call again with `after` set to the `next` of the answer.
     """
     plane = context.plane
 
@@ -196,7 +196,7 @@ _REFUSED_MAX = 100
 
 
 def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
-    """Show where the objects of a dataset arrive, how far it has come, and what is amiss."""
+    """Show the arrival of a dataset: its location, its progress and its errors."""
     row = find_arrival(tx, namespace, dataset)
     refused = [
         RefusedObject(each.uri, each.lot, each.size, format_time(each.at))
@@ -206,13 +206,13 @@ def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
 
 
 class ArrivalsQuery(Query, frozen=True):
-    """Of which namespace."""
+    """The namespace."""
 
     namespace: str | None = None
 
 
 def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
-    """List where the objects of datasets arrive, how far each has come, and what was met there."""
+    """List arrivals, with their progress and errors."""
     spaces = {space for space in (key.namespace, query.namespace) if space is not None}
     rows = [row for row in all_arrivals(tx) if spaces <= {row.namespace}]
     met = landings_of(tx, [row.dataset_id for row in rows])
@@ -222,10 +222,10 @@ def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
 async def put_arrival(
     context: RequestContext, namespace: str, dataset: str, body: ArrivalBody
 ) -> ShownArrival:
-    """Declare where the objects of a dataset arrive, or change it; what was decided stays so.
+    """Declare the arrival of a dataset, or change it. Lots that were cut already stay.
 
-    Engines (`penstock arcs work`) look there. It opens a place to whoever reads the dataset, so
-    it takes a key that is for every namespace.
+    Engines (`penstock arcs start`) scan the location. All readers of the dataset can see its
+    objects, so this needs a key for every namespace.
     """
     check_arrivals(context)
     await context.submit(
@@ -237,7 +237,7 @@ async def put_arrival(
 
 
 def check_arrivals(context: RequestContext) -> None:
-    """Refuse a key that may not say where objects arrive."""
+    """Refuse a key that may not declare arrivals."""
     if context.key.namespace is not None:
         raise Forbidden(
             f"key {context.key.name!r} is only for namespace {context.key.namespace!r}: "
@@ -246,7 +246,7 @@ def check_arrivals(context: RequestContext) -> None:
 
 
 async def delete_arrival(context: RequestContext, namespace: str, dataset: str) -> Empty:
-    """Watch a location no more; the lots stay, and so does which object is in which."""
+    """Delete the arrival of a dataset. Its lots, and the objects in them, stay."""
     await context.submit(ForgetArrival(context.key.name, namespace, dataset))
     return NOTHING
 
@@ -255,7 +255,7 @@ _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
 
 
 class DeclarationsBody(Body, frozen=True):
-    """Arcs and arrivals to be declared together; a `dryRun` only tells what would change."""
+    """Arcs and arrivals to declare together. A `dryRun` only reports the changes."""
 
     arcs: Sequence[NamedArc] = ()
     arrivals: Sequence[NamedArrival] = ()
@@ -265,7 +265,7 @@ class DeclarationsBody(Body, frozen=True):
 async def declare(context: RequestContext, body: DeclarationsBody) -> ChangedDeclarations:
     """Declare arcs and arrivals, or change them: all of them, or nothing.
 
-    A dry run is refused for whatever the same call would be refused for.
+    A dry run makes the same checks as the change itself.
     """
     arcs = tuple(read_arc(each) for each in body.arcs)
     for arc in arcs:
@@ -343,7 +343,7 @@ def _plain(value: object) -> Any:
 ROUTES = (
     Route(READ, "GET", f"{BASE}/arcs", list_arcs, Reach.OWN),
     Route(READ, "GET", _ARC, get_arc),
-    # An arc's command runs on the engines: whoever declares one can do what they can.
+    # An arc's command runs on the engines, so its author gets the rights of an engine.
     Route(ASYNC, "PUT", _ARC, put_arc, role=KeyRole.ADMIN),
     Route(ASYNC, "DELETE", _ARC, delete_arc, role=KeyRole.ADMIN),
     Route(READ, "GET", f"{_ARC}/lots", list_lots),

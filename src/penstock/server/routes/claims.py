@@ -1,4 +1,4 @@
-"""Claims: taken, kept alive, completed, failed, given back; and who holds what."""
+"""Claims: made, renewed, completed, failed, released and listed."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -56,18 +56,18 @@ LotId = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema=LOT_
 
 
 class ClaimRefBody(Body, frozen=True):
-    """A claim as its holder names it."""
+    """A claim, by its id and token."""
 
     id: str
     token: Token
 
 
 class ClaimBody(Body, frozen=True):
-    """Who claims how many lots; with inputs or outputs the job is wired first.
+    """A request for claims. With inputs or outputs the job is wired first.
 
-    A call that is repeated with the same `key` is answered with the same claims, never with more.
-    Claims in `complete` are completed in the same transaction, each alone, before others are
-    claimed; where the call is refused nothing is completed.
+    A request that repeats a `key` gets the same claims, never more.
+    Claims in `complete` are completed in the same transaction, each alone, before new ones are
+    made. If the request is refused, none of them is completed.
     """
 
     owner: Text
@@ -82,7 +82,7 @@ class ClaimBody(Body, frozen=True):
 
 
 class HeartbeatBody(Body, frozen=True):
-    """Whose claim goes on, and for how long."""
+    """The token of a claim to renew, and the length of its lease."""
 
     token: Token
     lease_seconds: LeaseSeconds | None = None
@@ -95,7 +95,7 @@ class TokenBody(Body, frozen=True):
 
 
 class FailBody(Body, frozen=True):
-    """The fencing token of a claim, and what went wrong."""
+    """The fencing token of a claim, and the error."""
 
     token: Token
     error: ErrorText = ""
@@ -108,13 +108,13 @@ class CompleteManyBody(Body, frozen=True):
 
 
 class FailManyBody(CompleteManyBody, frozen=True):
-    """The claims to fail, and what went wrong."""
+    """The claims to fail, and the error."""
 
     error: ErrorText = ""
 
 
 class LocksQuery(Paging, frozen=True):
-    """Which locks; a job and a dataset are in the namespace."""
+    """The selection of locks. Job and dataset are names in the namespace."""
 
     namespace: str | None = None
     job: str | None = None
@@ -123,11 +123,11 @@ class LocksQuery(Paging, frozen=True):
 
 
 async def claim_lots(context: RequestContext, namespace: str, job: str, body: ClaimBody) -> Claims:
-    """Find lots that a job can work on and claim them, each with a run of its own.
+    """Claim lots that a job can work on, each with a run of its own.
 
-    With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
-    With `complete`, what other claims have made is published in the same transaction: a worker
-    that goes on needs one call for each lot.
+    With `lots`, exactly these are claimed, or none. Without a claim, `why` has the reason.
+    With `complete`, other claims are completed in the same transaction, so that a worker in a
+    loop needs one request for each lot.
     """
     context.check_texts(owner=body.owner)
     refs = await _refs(context, body.complete)
@@ -151,36 +151,36 @@ async def claim_lots(context: RequestContext, namespace: str, job: str, body: Cl
     activity_log.ended(context, taken.ended, began)
     activity_log.claimed(context, taken.claimed, began)
     why = None if taken.claimed else await context.read(no_work.explain_no_work, namespace, job)
-    claims = [_claim(found) for found in taken.claimed]
+    claims = [_claim(claim) for claim in taken.claimed]
     return Claims(claims, why, _ended(body.complete, taken.ended))
 
 
-def _claim(found: ClaimedLot) -> Claim:
+def _claim(claim: ClaimedLot) -> Claim:
     return Claim(
-        id=found.id,
-        token=found.token,
-        namespace=found.namespace,
-        job=found.job,
-        lot=found.lot,
-        owner=found.owner,
-        attempt=found.attempt,
-        attempts_max=found.attempts_max,
-        lease_seconds=found.lease_seconds,
-        lease_until=format_time(found.lease_until),
-        inputs=[PinnedInput(d.namespace, d.name, d.version) for d in found.inputs],
-        outputs=[EntityId(d.namespace, d.name) for d in found.outputs],
+        id=claim.id,
+        token=claim.token,
+        namespace=claim.namespace,
+        job=claim.job,
+        lot=claim.lot,
+        owner=claim.owner,
+        attempt=claim.attempt,
+        attempts_max=claim.attempts_max,
+        lease_seconds=claim.lease_seconds,
+        lease_until=format_time(claim.lease_until),
+        inputs=[PinnedInput(d.namespace, d.name, d.version) for d in claim.inputs],
+        outputs=[EntityId(d.namespace, d.name) for d in claim.outputs],
     )
 
 
 async def heartbeat_claim(context: RequestContext, claim: str, body: HeartbeatBody) -> Lease:
-    """Say that the work on a claim goes on; its lease begins anew."""
+    """Renew the lease of a claim."""
     ref = await _ref(context, claim, body.token)
     until = await context.submit(RenewClaim(ref, body.lease_seconds))
     return Lease(ref.id, format_time(until))
 
 
 async def complete_claim(context: RequestContext, claim: str, body: TokenBody) -> Completed:
-    """Publish what a claim has made; a token that is no longer good changes nothing."""
+    """Complete a claim: publish its outputs. An old token changes nothing."""
     ref = await _ref(context, claim, body.token)
     (ended,) = await _end(context, CompleteClaims((ref,)))
     if ended.refused is not None:
@@ -189,14 +189,14 @@ async def complete_claim(context: RequestContext, claim: str, body: TokenBody) -
 
 
 async def fail_claim(context: RequestContext, claim: str, body: FailBody) -> Stopped:
-    """Report that the work on a claim has failed; it is tried again later, or held."""
+    """Fail a claim. Its work is retried later, or held if no tries are left."""
     ref = await _ref(context, claim, body.token)
     (ended,) = await _end(context, FailClaims((ref,), body.error))
     return _stopped(ended)
 
 
 async def release_claim(context: RequestContext, claim: str, body: TokenBody) -> Stopped:
-    """Give a claim back untouched; it does not count as a try."""
+    """Release a claim without a result; this does not count as a try."""
     ref = await _ref(context, claim, body.token)
     began = context.plane.clock()
     ended = await context.submit(ReleaseClaim(ref))
@@ -219,26 +219,26 @@ def _stopped(ended: ClaimResult) -> Stopped:
 
 
 async def complete_claims(context: RequestContext, body: CompleteManyBody) -> EndedClaims:
-    """Publish what several claims have made; each succeeds or is refused alone."""
+    """Complete several claims; each succeeds or is refused alone."""
     refs = await _refs(context, body.claims)
     return EndedClaims(_ended(body.claims, await _end(context, CompleteClaims(refs))))
 
 
 async def fail_claims(context: RequestContext, body: FailManyBody) -> EndedClaims:
-    """Report that the work on several claims has failed; each is refused alone."""
+    """Fail several claims; each succeeds or is refused alone."""
     refs = await _refs(context, body.claims)
     return EndedClaims(_ended(body.claims, await _end(context, FailClaims(refs, body.error))))
 
 
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
-    """Show a claim, live or over."""
+    """Show a claim, live or ended."""
     found = reading.get_claim(tx, ids.run_id(claim))
     key.require_own(found.namespace)
     return found
 
 
 def list_locks(tx: Transaction, key: Key, now: Micros, query: LocksQuery) -> Locks:
-    """List who holds what: the live claims, the one whose lease ends first in front."""
+    """List the live claims and their locks; the one whose lease ends first comes first."""
     namespace = query.namespace if query.namespace is not None else key.namespace
     if namespace is not None:
         key.require_namespace(namespace)

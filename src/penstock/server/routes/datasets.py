@@ -46,7 +46,7 @@ class FieldBody(Body, frozen=True):
 
 
 class DatasetBody(Body, frozen=True):
-    """What to say of a dataset; with a run's id it describes the version that the run wrote."""
+    """The description of a dataset. With a run's id it describes the version of that run."""
 
     type: Literal["DB_TABLE", "STREAM"]
     physical_name: Text
@@ -102,7 +102,7 @@ class NewDatasetBody(Body, frozen=True):
 async def create_dataset(
     context: RequestContext, namespace: str, dataset: str, body: NewDatasetBody
 ) -> CreatedDataset:
-    """Create a dataset that is not there, with its namespace; one that is there is a conflict."""
+    """Create a dataset, and its namespace if needed. A dataset that exists is a conflict."""
     await context.require_dataset(namespace, dataset)
     clock_interval(dataset)  # refuses a clock that does not exist
     created = await context.submit(
@@ -118,8 +118,8 @@ def _check_names_differ(fields: Sequence[FieldBody]) -> None:
         raise Invalid(f"fields has {name[:64]!r} {count} times; give each field a name of its own")
 
 
-def _field(given: FieldBody) -> Field:
-    return Field(given.name, given.type, given.tags or (), given.description)
+def _field(body: FieldBody) -> Field:
+    return Field(body.name, body.type, body.tags or (), body.description)
 
 
 def _check_tags(context: RequestContext, tags: Sequence[str] | None) -> None:
@@ -129,9 +129,9 @@ def _check_tags(context: RequestContext, tags: Sequence[str] | None) -> None:
 
 def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
     """Show a dataset, by its own name or by a second one."""
-    found = catalog.get_dataset(tx, namespace, dataset)
-    key.require_own(found.namespace)
-    return found
+    row = catalog.get_dataset(tx, namespace, dataset)
+    key.require_own(row.namespace)
+    return row
 
 
 def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
@@ -161,20 +161,20 @@ def list_dataset_versions(
     if key.namespace is not None:
         get_dataset(tx, key, namespace, dataset)
     page = catalog.list_dataset_versions(tx, namespace, dataset, query.limit, query.offset)
-    return DatasetVersions([_seen_by(key, found) for found in page.items], page.total_count)
+    return DatasetVersions([_seen_by(key, item) for item in page.items], page.total_count)
 
 
 def get_dataset_version(
     tx: Transaction, key: Key, namespace: str, dataset: str, version: str
 ) -> DatasetVersion:
     """Show a version of a dataset, by its UUID or its number (`V2`)."""
-    found = catalog.get_dataset_version(tx, namespace, dataset, version)
-    key.require_own(found.namespace)
-    return _seen_by(key, found)
+    row = catalog.get_dataset_version(tx, namespace, dataset, version)
+    key.require_own(row.namespace)
+    return _seen_by(key, row)
 
 
 def _seen_by(key: Key, version: DatasetVersion) -> DatasetVersion:
-    """The version, without a run that the key may not see: others may write our datasets."""
+    """Return the version without its run if the key may not see the run's namespace."""
     run = version.created_by_run
     if run is None or key.namespace in (None, run.job.namespace):
         return version

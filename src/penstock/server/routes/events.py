@@ -57,9 +57,9 @@ class EventNames(Struct, frozen=True, rename="camel"):
 
 
 class AnyEvent(Struct, frozen=True, rename="camel"):
-    """An OpenLineage RunEvent, JobEvent or DatasetEvent; `schemaURL` or what it holds says which.
+    """An OpenLineage RunEvent, JobEvent or DatasetEvent, by its `schemaURL` or its fields.
 
-    This is what is documented of it. Unknown facets and fields are kept.
+    The schema lists the fields that the server reads. Unknown facets and fields are kept.
     """
 
     event_time: Time
@@ -74,7 +74,7 @@ class AnyEvent(Struct, frozen=True, rename="camel"):
 
 
 class SortDirection(StrEnum):
-    """In which order of time to list events."""
+    """The order of time of a list of events."""
 
     DESC = "desc"
     ASC = "asc"
@@ -86,7 +86,7 @@ EventTypes = Annotated[
 
 
 class EventsQuery(Paging, frozen=True):
-    """Which events: those whose time is in [after, before)."""
+    """The selection of events: by time, in [after, before)."""
 
     before: Time | None = None
     after: Time | None = None
@@ -95,7 +95,7 @@ class EventsQuery(Paging, frozen=True):
 
 
 class RunEventsQuery(EventsQuery, frozen=True):
-    """Which events: those of runs, as Marquez lists them, unless others are asked for."""
+    """The selection of events: those of runs, as in Marquez, or of the given types."""
 
     types: EventTypes = (EventKind.RUN,)
 
@@ -112,7 +112,7 @@ async def receive_event(context: RequestContext, content: bytes) -> Empty:
     An `eventTime` that is further ahead of the server's clock than the setting
     `event_ahead_seconds` counts as received now. The event is kept as it was sent.
 
-    It is answered once it is committed. The body may be packed with gzip. Sending an event twice
+    The answer follows the commit. The body may be packed with gzip. Sending an event twice
     does no harm.
     """
     if context.head.sender is not None and await _is_own(context, context.head.sender):
@@ -124,7 +124,7 @@ async def receive_event(context: RequestContext, content: bytes) -> Empty:
 async def receive_batch(context: RequestContext, content: bytes) -> BatchResult:
     """Receive a list of OpenLineage events; each succeeds or fails alone.
 
-    Those that were refused are listed with the reason and whether sending them again may help.
+    The answer lists refused events, with the reason and whether a retry may help.
     """
     if len(content) > PARSE_INLINE_BYTES_MAX:
         batch = await context.state.parse(_read_batch, content)
@@ -133,7 +133,7 @@ async def receive_batch(context: RequestContext, content: bytes) -> BatchResult:
     events = enumerate(batch)
     failed: list[FailedEvent] = []
     received = 0
-    # In windows, so that one long batch does not fill the queue for everybody.
+    # In windows, so that one long batch does not fill the queue of all clients.
     while window := list(islice(events, context.plane.settings.batch_events_max)):
         received += len(window)
         failed += await _receive_window(context, window)
@@ -141,7 +141,7 @@ async def receive_batch(context: RequestContext, content: bytes) -> BatchResult:
 
 
 def _read_batch(content: bytes) -> Sequence[bytes]:
-    """The events as they were written; what is wrong with one is its own matter."""
+    """Split a batch into its events; an error of one event concerns only that event."""
     try:
         return [bytes(event) for event in _decode_batch(content)]
     except msgspec.ValidationError as error:
@@ -165,7 +165,7 @@ async def _receive_window(
 
 
 async def _is_own(context: RequestContext, sender: bytes) -> bool:
-    """Whether we are told of our own runs: the catalog has them already."""
+    """Return whether an event is about a run of Penstock itself, which the catalog has already."""
     own = await context.read(payloads.is_own_sender, sender.decode("latin-1"))
     if own:
         _log.info("our own run came back, and is passed over: a subscriber leads to this server")
@@ -226,7 +226,7 @@ def list_events(tx: Transaction, query: EventsQuery) -> Events:
 def list_run_events(tx: Transaction, query: RunEventsQuery) -> Events:
     """List events of runs as they were received, newest first unless asked otherwise.
 
-    `types` asks for those of jobs and datasets too.
+    `types` adds those of jobs and datasets.
     """
     return _events(tx, query, None)
 

@@ -39,7 +39,7 @@ from penstock.schema.ingest import (
 )
 from penstock.schema.shape import Empty
 from penstock.server.content import Limit, OwnBody, Query
-from penstock.server.ingest_shapes import shown_batch, shown_collection, shown_job, shown_report
+from penstock.server.ingest_shapes import show_batch, show_collection, show_job, show_report
 from penstock.server.requests import IngestRequest
 from penstock.server.responses import NOTHING
 from penstock.server.routes.lots import WhyBody
@@ -65,7 +65,7 @@ class DigestBody(OwnBody, frozen=True):
 
 
 class ErcBody(OwnBody, frozen=True):
-    """Who made what, when, and where it comes from."""
+    """The description of an object: who, what, when, where."""
 
     who: Text | None = None
     what: Text | None = None
@@ -74,7 +74,7 @@ class ErcBody(OwnBody, frozen=True):
 
 
 class SubmissionBody(OwnBody, frozen=True):
-    """What to ingest into which collection; what is left out is found out.
+    """A submission. Omitted fields are inferred from the payload.
 
     Two submissions to a collection with one `key` are one batch; a second one with another payload
     or description is refused. Several local ids are divided
@@ -98,7 +98,7 @@ class SubmissionBody(OwnBody, frozen=True):
 
 
 class BatchesQuery(Query, frozen=True):
-    """Which batches: in a state, of a collection, older than one of them."""
+    """The selection of batches: by state and collection, before a batch."""
 
     status: BatchState | None = None
     collection: str | None = None
@@ -107,7 +107,7 @@ class BatchesQuery(Query, frozen=True):
 
 
 class BatchJobsQuery(Query, frozen=True):
-    """Which jobs of a batch: in a state, behind one of them."""
+    """The selection of a batch's jobs: by state, after a job."""
 
     status: IngestState | None = None
     limit: Limit = 100
@@ -115,7 +115,7 @@ class BatchJobsQuery(Query, frozen=True):
 
 
 class IngestJobsQuery(Query, frozen=True):
-    """Which jobs: in a state, of a collection, behind a place (its priority, a dash, its id)."""
+    """The selection of jobs: by state and collection, after a place (PRIORITY-ID) in the queue."""
 
     status: IngestState = IngestState.FAILED
     collection: str | None = None
@@ -124,15 +124,15 @@ class IngestJobsQuery(Query, frozen=True):
 
 
 class FailedJobsQuery(Query, frozen=True):
-    """How many of the jobs that failed last."""
+    """The number of jobs to list."""
 
     limit: Limit = 100
 
 
 def submit_batch(request: IngestRequest, body: SubmissionBody) -> ShownBatch:
-    """Submit a payload: one write, and its batch is in the queue.
+    """Submit a payload as a batch.
 
-    Answers 200 instead of 201 with the batch that was submitted under the same key before.
+    If the key was used before, the answer is 200 instead of 201, with the earlier batch.
     """
     request.require(body.collection)
     _check_digest(body.digest)
@@ -173,7 +173,7 @@ def list_batches(request: IngestRequest, query: BatchesQuery) -> Batches:
     """List batches, newest first."""
     batches = _batches(request, query) if query.limit else []
     tallies = request.store.tallies([batch.id for batch in batches]) if batches else {}
-    return Batches([shown_batch(batch, tallies.get(batch.id)) for batch in batches])
+    return Batches([show_batch(batch, tallies.get(batch.id)) for batch in batches])
 
 
 def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
@@ -181,12 +181,12 @@ def _batches(request: IngestRequest, query: BatchesQuery) -> list[Batch]:
     page = query.limit, query.before
     if names is None:
         return request.store.batches(BatchFilter(query.status), *page)
-    found = [
+    batches = [
         batch
         for name in names
         for batch in request.store.batches(BatchFilter(query.status, name), *page)
     ]
-    return sorted(found, key=lambda batch: batch.id, reverse=True)[: query.limit]
+    return sorted(batches, key=lambda batch: batch.id, reverse=True)[: query.limit]
 
 
 def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
@@ -195,8 +195,8 @@ def get_batch(request: IngestRequest, batch: str) -> ShownBatch:
 
 
 def batch_with_tally(request: IngestRequest, batch: Batch) -> ShownBatch:
-    """A batch, and how its jobs stand."""
-    return shown_batch(batch, request.store.tally(batch.id))
+    """Return a batch with the tally of its jobs."""
+    return show_batch(batch, request.store.tally(batch.id))
 
 
 def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
@@ -209,32 +209,32 @@ def list_batch_jobs(request: IngestRequest, batch: str, query: BatchJobsQuery) -
 
 
 def get_batch_report(request: IngestRequest, batch: str) -> ShownReport:
-    """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
-    found = request.batch(batch)
-    report = report_of(found)
+    """Show the last report of a batch to its depositor; `text` is the text of the letter."""
+    row = request.batch(batch)
+    report = report_of(row)
     if report is None:
-        reason = f": {found.message}" if found.message else ""
+        reason = f": {row.message}" if row.message else ""
         raise NotFound(
-            f"batch {batch} is {found.status}{reason}; it has a report once its jobs have ended"
+            f"batch {batch} is {row.status}{reason}; it has a report once its jobs have ended"
         )
-    # What was kept before texts were names its jobs, and says no more of them.
-    return shown_report(report, report.text or report_letter(found, report, (), ()).text)
+    # A report from before texts were stored only names its jobs.
+    return show_report(report, report.text or report_letter(row, report, (), ()).text)
 
 
 def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
-    """List jobs of all batches in a state, in the order of their turns."""
+    """List the jobs of all batches in a state, in queue order."""
     after = None if query.after is None else _place(query.after)
     names = request.narrowed(query.collection)
-    found: list[IngestJob] = []
+    jobs_shown: list[IngestJob] = []
     looked_at = 0
     size = query.limit if names is None else _PAGE
-    while len(found) < query.limit and looked_at < _LOOKED_AT_MAX:
+    while len(jobs_shown) < query.limit and looked_at < _LOOKED_AT_MAX:
         jobs = request.store.waiting(query.status, size, after)
         for job in jobs:
             after = job.place
             if names is None or job.configuration.profile_name in names:
-                found.append(job)
-                if len(found) == query.limit:
+                jobs_shown.append(job)
+                if len(jobs_shown) == query.limit:
                     break
         else:
             if len(jobs) < size:
@@ -242,21 +242,21 @@ def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJo
                 break
         looked_at += len(jobs)
     last = after if query.limit else None
-    return IngestJobs(_shown_jobs(request, found), None if last is None else _text(last))
+    return IngestJobs(_shown_jobs(request, jobs_shown), None if last is None else _text(last))
 
 
 def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
     """List failed jobs of all batches, the last that failed first.
 
-    A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
+    If the queue is in ZooKeeper, only the last thousand submitted jobs are searched.
     """
     names = request.narrowed(None)
     if names is None:
-        found = request.store.failed(query.limit) if query.limit else []
+        jobs_shown = request.store.failed(query.limit) if query.limit else []
     else:
         jobs = request.store.failed(_LOOKED_AT_MAX)
-        found = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
-    return FailedJobs([shown_job(job) for job in found])
+        jobs_shown = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
+    return FailedJobs([show_job(job) for job in jobs_shown])
 
 
 def _place(text: str) -> Place:
@@ -277,13 +277,13 @@ def get_ingest_job(request: IngestRequest, ingest_job: str) -> ShownIngestJob:
 
 
 def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
-    """Jobs, and how far those are whose files are coming just now."""
+    """Return jobs, with the progress of running downloads."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:
-        return [shown_job(job) for job in jobs]
+        return [show_job(job) for job in jobs]
     with request.plane.catalog.read() as tx:
         progress = progress_of(tx, coming)
-    return [shown_job(job, progress.get(job.id)) for job in jobs]
+    return [show_job(job, progress.get(job.id)) for job in jobs]
 
 
 _BATCHES = f"{BASE}/ingest/batches"
@@ -297,7 +297,7 @@ _TEXT_LENGTH_MAX = 10_000
 def list_collections(request: IngestRequest) -> Collections:
     """List collections by name."""
     holds = request.held_collections()
-    return Collections([shown_collection(c, holds.get(c.name)) for c in request.collections()])
+    return Collections([show_collection(c, holds.get(c.name)) for c in request.collections()])
 
 
 def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
@@ -306,10 +306,10 @@ def get_collection(request: IngestRequest, collection: str) -> ShownCollection:
 
 
 def put_collection(request: IngestRequest, collection: str, body: Collection) -> ShownCollection:
-    """Make a collection, or give it another profile; what is left out has its default.
+    """Create a collection, or replace its profile. Omitted fields have their default.
 
-    A secret that is sent back covered stays as it is. Places that are not public and a storage of
-    its own are set with a key that is for every namespace.
+    A secret that is sent back masked stays as it is. Private places and a storage of
+    its own need a key for every namespace.
     """
     if body.name not in ("", collection):
         raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
@@ -332,28 +332,28 @@ def put_collection(request: IngestRequest, collection: str, body: Collection) ->
 
 
 def delete_collection(request: IngestRequest, collection: str) -> Empty:
-    """Forget a collection that has no open batch; what it stored stays."""
+    """Delete a collection without open batches. Its stored objects stay."""
     request.collection(collection)
     request.desk.delete_collection(request.act(""), collection)
     return NOTHING
 
 
 def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
-    """Stop a collection: batches and jobs of it that have not begun are held."""
-    found = request.collection(collection)
+    """Hold a collection: its batches and jobs that have not begun are held."""
+    row = request.collection(collection)
     request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(request, found)
+    return _shown(request, row)
 
 
 def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
-    """Let a collection go on; what it held stays held until that is released."""
-    found = request.collection(collection)
+    """Release the hold of a collection. Batches and jobs that it held stay held until released."""
+    row = request.collection(collection)
     request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
-    return _shown(request, found)
+    return _shown(request, row)
 
 
 def _shown(request: IngestRequest, collection: Collection) -> ShownCollection:
-    return shown_collection(collection, request.held_collections().get(collection.name))
+    return show_collection(collection, request.held_collections().get(collection.name))
 
 
 def _check_texts(request: IngestRequest, wanted: Collection) -> None:
@@ -373,7 +373,7 @@ def _check_texts(request: IngestRequest, wanted: Collection) -> None:
 
 
 def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
-    """Whoever is for one namespace must not open files and networks of the server to it."""
+    """Refuse private places and storage to a key of one namespace: they expose local files."""
     if key.namespace is None:
         return
     places = before.places if before else ()

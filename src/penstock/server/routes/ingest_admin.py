@@ -1,4 +1,4 @@
-"""What administrators do to the ingest queue; the desk puts each of it into the audit log."""
+"""Acts of administrators on the ingest queue. Each goes into the audit log."""
 
 import threading
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from penstock.schema.ingest import (
 )
 from penstock.schema.shape import Empty
 from penstock.server.content import OwnBody, Query
-from penstock.server.ingest_shapes import shown_hold, shown_job, shown_tally
+from penstock.server.ingest_shapes import show_hold, show_job, show_tally
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.responses import NDJSON, NOTHING, Flow, lines
 from penstock.server.routes.ingest import batch_with_tally
@@ -36,52 +36,52 @@ from penstock.server.routing import ASYNC, BASE, INGEST, Reach, Route
 
 
 class PriorityBody(WhyBody, frozen=True):
-    """When the turn is, low first, and why."""
+    """A new queue priority, low first, and the reason."""
 
     priority: Priority
 
 
 class ReleaseHeldBody(WhyBody, frozen=True):
-    """What is held of which collection, or of all; and why it goes on."""
+    """The collection whose held batches and jobs to release, or all; and the reason."""
 
     collection: str | None = None
 
 
 class CheckBody(OwnBody, frozen=True):
-    """Whether to put right what is found."""
+    """Whether to repair findings."""
 
     repair: bool = False
 
 
 class DeletionQuery(Query, frozen=True):
-    """Whether the warning was understood, and why something is deleted."""
+    """The confirmation and the reason of a deletion."""
 
     confirmed: bool = False
     why: Annotated[str, Meta(max_length=2_000)] = ""
 
 
 def hold_batch(request: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
-    """Hold a batch: itself, or those of its jobs that have not begun."""
+    """Hold a batch, or its jobs that have not begun."""
     request.batch(batch)
     return batch_with_tally(request, request.desk.hold_batch(request.act(body.why), batch))
 
 
 def release_batch(request: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
-    """Let a held batch, and every held job of it, go on."""
+    """Release a held batch and all its held jobs."""
     request.batch(batch)
     return batch_with_tally(request, request.desk.release_batch(request.act(body.why), batch))
 
 
 def update_batch_report(request: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
-    """Have a failed batch reported anew."""
+    """Send the report of a failed batch again."""
     request.batch(batch)
     return batch_with_tally(request, request.desk.update_report(request.act(body.why), batch))
 
 
 def resume_batch(request: IngestRequest, batch: str, body: WhyBody) -> ResumedJobs:
-    """Let every failed job of a batch go on, and say where each goes.
+    """Resume every failed job of a batch, and show the stage of each.
 
-    A batch whose payload could not be read has it read again.
+    If the payload could not be read, it is read again.
     """
     request.batch(batch)
     resumed = request.desk.resume_batch(request.act(body.why), batch)
@@ -90,13 +90,13 @@ def resume_batch(request: IngestRequest, batch: str, body: WhyBody) -> ResumedJo
 
 
 def prioritize_batch(request: IngestRequest, batch: str, body: PriorityBody) -> ChangedJobs:
-    """Change when the turn of a batch's open jobs is; low comes first."""
+    """Set the queue priority of a batch's open jobs; low comes first."""
     request.batch(batch)
     return ChangedJobs(request.desk.prioritize_batch(request.act(body.why), batch, body.priority))
 
 
 def delete_batch(request: IngestRequest, batch: str, query: DeletionQuery) -> Empty:
-    """Delete a failed or held batch with its jobs; unless `confirmed`, it is only a warning."""
+    """Delete a failed or held batch with its jobs. Without `confirmed`, only warn."""
     request.batch(batch)
     request.desk.delete_batch(request.act(query.why), batch, confirmed=query.confirmed)
     return NOTHING
@@ -105,44 +105,44 @@ def delete_batch(request: IngestRequest, batch: str, query: DeletionQuery) -> Em
 def hold_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Hold a job that has not begun."""
     request.job(ingest_job)
-    return shown_job(request.desk.hold_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.hold_job(request.act(body.why), ingest_job))
 
 
 def release_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
-    """Let a held job go on."""
+    """Release a held job."""
     request.job(ingest_job)
-    return shown_job(request.desk.release_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.release_job(request.act(body.why), ingest_job))
 
 
 def resume_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
-    """Let a failed job go on after the last stage that succeeded."""
+    """Resume a failed job after its last successful stage."""
     request.job(ingest_job)
-    return shown_job(request.desk.resume_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.resume_job(request.act(body.why), ingest_job))
 
 
 def fail_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
-    """Force a job to failed, whoever is working on it."""
+    """Force a job to failed, also while a worker runs it."""
     request.job(ingest_job)
-    return shown_job(request.desk.fail_job(request.act(body.why), ingest_job))
+    return show_job(request.desk.fail_job(request.act(body.why), ingest_job))
 
 
 def prioritize_ingest_job(
     request: IngestRequest, ingest_job: str, body: PriorityBody
 ) -> ShownIngestJob:
-    """Change when a job's turn is; low comes first."""
+    """Set the queue priority of a job; low comes first."""
     request.job(ingest_job)
-    return shown_job(request.desk.prioritize_job(request.act(body.why), ingest_job, body.priority))
+    return show_job(request.desk.prioritize_job(request.act(body.why), ingest_job, body.priority))
 
 
 def delete_ingest_job(request: IngestRequest, ingest_job: str, query: DeletionQuery) -> Empty:
-    """Delete a failed or held job; while its batch is open, it must be `confirmed`."""
+    """Delete a failed or held job. While its batch is open, this must be `confirmed`."""
     request.job(ingest_job)
     request.desk.delete_job(request.act(query.why), ingest_job, confirmed=query.confirmed)
     return NOTHING
 
 
 def get_queue(request: IngestRequest) -> Queue:
-    """Show how many jobs are in each state, and what is stopped."""
+    """Show the number of jobs in each state, and the holds of the queue."""
     names = request.narrowed(None)
     holds = request.store.holds()
     whole = next((hold for hold in holds if hold.kind is HoldKind.QUEUE), None)
@@ -151,24 +151,24 @@ def get_queue(request: IngestRequest) -> Queue:
         for hold in holds
         if hold.kind is HoldKind.COLLECTION and (names is None or hold.name in names)
     ]
-    tally = shown_tally(request.store.tally()) if names is None else None
-    return Queue(tally, shown_hold(whole), collections)
+    tally = show_tally(request.store.tally()) if names is None else None
+    return Queue(tally, show_hold(whole), collections)
 
 
 def hold_queue(request: IngestRequest, body: WhyBody) -> Queue:
-    """Stop everything: no batch and no job is taken up."""
+    """Hold the queue: workers take no batch and no job."""
     request.desk.hold(request.act(body.why), HoldKind.QUEUE)
     return get_queue(request)
 
 
 def release_queue(request: IngestRequest, body: WhyBody) -> Queue:
-    """Let the queue go on."""
+    """Release the hold of the queue."""
     request.desk.release(request.act(body.why), HoldKind.QUEUE)
     return get_queue(request)
 
 
 def release_held(request: IngestRequest, body: ReleaseHeldBody) -> Released:
-    """Let every held batch and job go on, of one collection or of all that are not held."""
+    """Release all held batches and jobs, of one collection or of all that are not held."""
     if body.collection is None:
         request.key.require_every_namespace()
     else:
@@ -177,10 +177,10 @@ def release_held(request: IngestRequest, body: ReleaseHeldBody) -> Released:
 
 
 async def check_queue(context: RequestContext, body: CheckBody) -> Flow:
-    """Look for what no crash should have left, line by line; with `repair`, put right what can be.
+    """Check the queue for faults that a crash left, line by line; with `repair`, repair them.
 
-    Each line is a JSON document: a `finding`, how far it is (`progress`), or the `end`; without an
-    `end` it was broken off.
+    Each line is a JSON document: a `finding`, the `progress`, or the `end`; without an
+    `end` the check was cut off.
     """
     steps = context.plane.desk.check(Act(context.key.name), repair=body.repair)
     return lines(_check_steps(steps), threading.Event())

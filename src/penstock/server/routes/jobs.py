@@ -27,9 +27,9 @@ class DatasetNameBody(Body, frozen=True):
 
 
 class JobBody(Body, frozen=True):
-    """What to say of a job; with a run's id it says what that run reads and writes.
+    """The description of a job. With a run's id it describes the datasets of that run.
 
-    `context` is what old clients send; it is not kept.
+    Old clients send `context`; it is ignored.
     """
 
     type: Literal["BATCH", "STREAM", "SERVICE"]
@@ -43,7 +43,7 @@ class JobBody(Body, frozen=True):
 
 
 class JobsQuery(Paging, frozen=True):
-    """Which jobs."""
+    """The selection of jobs."""
 
     last_run_states: tuple[RunState, ...] = ()
 

@@ -47,7 +47,7 @@ Hops = Annotated[
 
 
 class LineageQuery(Query, frozen=True):
-    """Where to begin, how far to go, and when."""
+    """The start node, the distance and the time of a graph."""
 
     node_id: NodeId
     depth: Levels | None = None
@@ -60,7 +60,7 @@ class LineageQuery(Query, frozen=True):
 
 
 class ColumnLineageQuery(Query, frozen=True):
-    """Where to begin, how far to go, and when."""
+    """The start node, the distance and the time of a graph."""
 
     node_id: NodeId
     depth: Depth = 20
@@ -73,7 +73,7 @@ class ColumnLineageQuery(Query, frozen=True):
 
 
 class RunLineageQuery(Query, frozen=True):
-    """Where to begin and how far to go."""
+    """The start and the distance of a walk."""
 
     run_id: Annotated[str, Meta(min_length=1)]
     depth: Depth = 20
@@ -88,7 +88,7 @@ def get_lineage(tx: Transaction, query: LineageQuery) -> LineageGraph:
 
 
 def get_column_lineage(tx: Transaction, query: ColumnLineageQuery) -> ColumnGraph:
-    """Show from which fields a field, a dataset's fields or a job's outputs are made."""
+    """Show the fields from which a field, a dataset's fields or a job's outputs are made."""
     as_of = moment(query.as_of, "asOf")
     return columns.column_lineage(
         tx, query.node_id, query.depth, query.with_downstream, as_of, query.with_indirect

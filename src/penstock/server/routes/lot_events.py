@@ -37,7 +37,7 @@ _ID_MAX = 2**63 - 1
 
 
 class StreamQuery(Query, frozen=True):
-    """Which events: those after one, of a dataset or a namespace."""
+    """The selection of events: after one, of a dataset or a namespace."""
 
     after: int | None = None
     namespace: str | None = None
@@ -45,12 +45,12 @@ class StreamQuery(Query, frozen=True):
 
 
 async def stream_events(context: RequestContext, query: StreamQuery) -> Flow:
-    """Stream what happens to lots, as server-sent events that go on until somebody hangs up.
+    """Stream lot events as server-sent events, until the client disconnects.
 
-    An event has the outbox' number as its `id`, its kind as its `event`, and JSON as its `data`.
-    It begins now, or after the event that `Last-Event-ID` or `after` names; `after=0` is all that
-    is kept. Every event is sent, in the order in which it was committed. While nothing happens a
-    comment comes every 15 seconds. A reader that is too slow is cut off and goes on where it was.
+    An event has its outbox number as `id`, its kind as `event`, and JSON as `data`.
+    It begins now, or after the event that `Last-Event-ID` or `after` names; `after=0` begins with
+    the oldest event. Events are in commit order, without gaps. Without events, a
+    comment comes every 15 seconds. A reader that is too slow is cut off and can resume.
     """
     namespace = query.namespace if query.namespace is not None else context.key.namespace
     if namespace is not None:
@@ -69,9 +69,9 @@ def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], boo
 
 
 def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
-    """After which event to go on: what a reader comes back with is newer than its URL."""
+    """Return the last event that a reader has; its header is newer than its URL."""
     if last_event_id:
-        # Python reads no number of very many digits.
+        # Python refuses numbers with very many digits.
         if not last_event_id.isdigit() or len(last_event_id) > 20 or int(last_event_id) > _ID_MAX:
             raise Malformed("Last-Event-ID is not the id of an event; leave it out to begin now")
         return int(last_event_id)
@@ -80,11 +80,11 @@ def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
     return after
 
 
-def _position(tx: Transaction, asked: int | None) -> int:
-    if asked is None:
+def _position(tx: Transaction, after: int | None) -> int:
+    if after is None:
         return last_id(tx)
-    check_not_pruned(tx, asked)
-    return asked
+    check_not_pruned(tx, after)
+    return after
 
 
 @dataclass
@@ -109,9 +109,9 @@ class _Stream:
             relay.leave(follower)
 
     async def _catch_up(self, write: Write) -> bool:
-        """Send the events that were committed before; False once the key is revoked.
+        """Send earlier events; return False once the key is revoked.
 
-        A reader does that alone, until it has reached the others.
+        A reader does this alone, until it has caught up with the others.
         """
         state, more = self.context.state, True
         while more and not state.relay.is_stopping:
@@ -125,7 +125,7 @@ class _Stream:
         return True
 
     async def _next(self, follower: Follower, write: Write) -> bool:
-        """Send the next events, or a comment when there are none; False once the key is revoked.
+        """Send the next events, or a comment without any; return False once the key is revoked.
 
         The key is checked each time, however fast the events come.
         """
@@ -137,7 +137,7 @@ class _Stream:
             is_quiet = True
         if not await may_stay(self.context):
             return False
-        # Something may have come since: to pass over what was seen would lose it.
+        # New events may have arrived since; skipping to the last seen one would lose them.
         if is_quiet and not follower.waiting:
             self.position = max(self.position, follower.seen)
             await write(_mark("still here", self.position))
@@ -156,32 +156,32 @@ class _Stream:
 async def may_stay(context: RequestContext) -> bool:
     """Return whether the key that a stream was opened with still works.
 
-    It is looked up again once the answer that is kept of it is older than a few seconds. A stream
+    The cached answer is a few seconds old at most. A stream
     that was opened without a key ends when the first key is made.
     """
     gate = context.state.gate
     try:
         if gate.at_once("GET", context.head, context.sender) is None:
             await context.state.in_thread(gate.ask, "GET", context.head, context.sender)
-    except (Unauthorized, Busy):  # a key that was revoked is a wrong one
+    except (Unauthorized, Busy):  # a revoked key counts as a wrong key
         return False
     return True
 
 
 def _mark(words: str, position: int) -> bytes:
-    """A comment; the id beside it lets a reader go on from there, though nothing was for it."""
+    """Return a comment with an id, so that a reader can resume there though no event matched."""
     return f": {words}\nid: {position}\n\n".encode()
 
 
-# However much is written: whoever follows looks again after each hint.
+# At any write rate: each reader loads its data again after a hint.
 QUIET_SECONDS = 1.0
 
 
 async def follow_pulse(context: RequestContext) -> Flow:
-    """Stream a hint whenever something was committed, at most one each second.
+    """Stream a hint after each commit, at most one per second.
 
-    An event `changed` has the number of the last write as its `id`. It tells nothing of what was
-    written, so that every key may follow it: look again at what is shown. The web page does.
+    An event `changed` has the number of the last write as its `id`, and no data of the write, so
+    every key may follow it. The web page loads its data again after each hint.
     """
     context.state.relay.check_room()
     return Flow(EVENT_STREAM, _Following(context).pour)
@@ -189,7 +189,7 @@ async def follow_pulse(context: RequestContext) -> Flow:
 
 @dataclass
 class _Following:
-    """One reader; `spoke` is when it last was told anything."""
+    """One reader; `spoke` is the time of the last message to it."""
 
     context: RequestContext
     seen: int = 0
@@ -221,7 +221,7 @@ _NEXT = {"lots": "next_lot_event", "runs": "next_run_end"}
 
 
 class SubscriberBody(Body, frozen=True):
-    """Where and what a subscriber is told; a secret that is left out stays as it is."""
+    """The URL and the selection of a subscriber. A secret that is omitted stays as it is."""
 
     kind: SubscriberKind
     url: str
@@ -232,23 +232,23 @@ class SubscriberBody(Body, frozen=True):
 
 
 def list_subscribers(tx: Transaction) -> Subscribers:
-    """List who is told of what happens to lots, and how far each has been told."""
+    """List the subscribers, with the progress of each."""
     return Subscribers([_shown(tx, row) for row in load_subscribers(tx)])
 
 
 def show_subscriber(tx: Transaction, subscriber: str) -> Subscriber:
-    """Show one subscriber: how far it has been told, and why it was not told more."""
+    """Show a subscriber, with its progress and its last error."""
     return _shown(tx, get_subscriber(tx, subscriber))
 
 
 async def set_subscriber(
     context: RequestContext, subscriber: str, body: SubscriberBody
 ) -> Subscriber:
-    """Make a subscriber, or change it; it is tried again at once.
+    """Create or change a subscriber; its next delivery starts at once.
 
     A webhook gets a signed POST for each event of a lot. A backend of kind openlineage gets our
     own runs as OpenLineage events, with the secret as its key. Each gets every event in order, at
-    least once. A new one is told from now on, or after the event that `after` names.
+    least once. A new subscriber begins now, or after the event that `after` names.
     """
     check_not_managed(subscriber)
     secret = body.secret
@@ -271,7 +271,7 @@ async def set_subscriber(
 
 
 async def delete_subscriber(context: RequestContext, subscriber: str) -> Subscriber:
-    """Tell a subscriber nothing more."""
+    """Delete a subscriber."""
     row = await context.submit(DeleteSubscriber(context.key.name, subscriber))
     return await context.read(_shown, row)
 

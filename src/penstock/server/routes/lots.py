@@ -42,7 +42,7 @@ LotIds = Annotated[tuple[LotName, ...], Meta(min_length=1, max_length=LOTS_AT_ON
 
 
 class LotsBody(Body, frozen=True):
-    """Lots that came from outside; a higher priority is worked on first."""
+    """Lots that come from outside; those of a higher priority are worked on first."""
 
     lots: LotIds
     priority: Priority = 0
@@ -50,13 +50,13 @@ class LotsBody(Body, frozen=True):
 
 
 class WhyBody(OwnBody, frozen=True):
-    """Why an administrator does something; it is kept in the audit log."""
+    """The reason of an administrator, for the audit log."""
 
     why: Annotated[str, Meta(min_length=1, max_length=2_000)]
 
 
 class LotsQuery(Paging, frozen=True):
-    """Which part of a dataset's lots; with `named`, only of those that no interval names."""
+    """A page of a dataset's lots; with `named`, of those with free names."""
 
     named: bool = False
 
@@ -64,9 +64,9 @@ class LotsQuery(Paging, frozen=True):
 async def register_lots(
     context: RequestContext, namespace: str, dataset: str, body: LotsBody
 ) -> Registered:
-    """Make lots of a dataset READY that no job here made.
+    """Register lots that no job of Penstock made; they become READY.
 
-    A lot that is READY already stays as it is; with `renew` it has a new version.
+    A lot that is READY stays as it is; with `renew` it gets a new version.
     """
     await context.require_dataset(namespace, dataset)
     who = context.key.name
@@ -82,24 +82,24 @@ async def register_lots(
 def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: LotsQuery) -> Lots:
     """List the lots of a dataset, by lot.
 
-    Those with free names (`named`) are looked for among the first and the last thousand.
+    Lots with free names (`named`) are searched among the first and the last thousand.
     """
     _require(tx, key, namespace, dataset)
     read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
     page = read(tx, namespace, dataset, query.limit, query.offset)
     return Lots(
-        [visibility.redact_lot(found, key.namespace) for found in page.items], page.total_count
+        [visibility.redact_lot(item, key.namespace) for item in page.items], page.total_count
     )
 
 
 def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
-    """Show a lot of a dataset: who made it, what is locked, who reads it."""
+    """Show a lot of a dataset: its producer, its locks and its consumers."""
     _require(tx, key, namespace, dataset)
     return visibility.redact_lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
 
 
 def get_lot_hold(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> LotHold:
-    """Show what holds a lot of a dataset, and what releases it."""
+    """Show the hold of a lot, and the command that releases it."""
     _require(tx, key, namespace, dataset)
     return visibility.redact_hold(holds.get_lot_hold(tx, namespace, dataset, lot), key.namespace)
 
@@ -107,24 +107,24 @@ def get_lot_hold(tx: Transaction, key: Key, namespace: str, dataset: str, lot: s
 def list_lot_log(
     tx: Transaction, key: Key, namespace: str, dataset: str, lot: str, query: Paging
 ) -> Log:
-    """List what happened to a lot of a dataset, and in the jobs around it, newest first."""
+    """List the log of a lot, in its dataset and in the jobs around it, newest first."""
     _require(tx, key, namespace, dataset)
     page = query.limit, query.offset
-    found = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
-    return Log(visibility.redact_log(found, key.namespace))
+    entries = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
+    return Log(visibility.redact_log(entries, key.namespace))
 
 
 def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
-    """Refuse a key that is for one namespace a second name of a dataset of another."""
+    """Refuse a second name of another namespace's dataset to a key of one namespace."""
     if key.namespace is not None:
-        found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
-        key.require_own(found.namespace)
+        row = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
+        key.require_own(row.namespace)
 
 
 async def hold_dataset(
     context: RequestContext, namespace: str, dataset: str, body: WhyBody
 ) -> HeldDataset:
-    """Stop every job that reads or writes lots of a dataset, until it is let go."""
+    """Hold a dataset: every job that reads or writes its lots stops until the hold is released."""
     await _hold_dataset(context, namespace, dataset, body, hold=True)
     return await context.read(claims.get_held_dataset, namespace, dataset)
 
@@ -134,7 +134,7 @@ async def unhold_dataset(
 ) -> ReleasedDataset:
     """Release the hold of a dataset; the answer names the holds that still stop its jobs.
 
-    A dataset that is not held is a conflict that names what stops its jobs instead.
+    If the dataset is not held, the answer is a conflict that names what stops its jobs.
     """
     await _hold_dataset(context, namespace, dataset, body, hold=False)
     only = context.key.namespace
@@ -154,24 +154,24 @@ async def _hold_dataset(
 async def hold_lot(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
 ) -> LotOnHold:
-    """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
+    """Hold a lot of a dataset for all jobs. A held lot gets another reason."""
     before = await _hold_lot(context, namespace, dataset, lot, body, hold=True)
     shown = await context.read(reading_lots.show_lot, namespace, dataset, lot)
-    found = visibility.redact_lot(shown, context.key.namespace)
+    visible = visibility.redact_lot(shown, context.key.namespace)
     held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
-    return LotOnHold(*structs.astuple(found), held_before=held)
+    return LotOnHold(*structs.astuple(visible), held_before=held)
 
 
 async def unhold_lot(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
 ) -> Lot:
-    """Put a lot of a dataset back as it was before it was held.
+    """Release the hold of a lot; its earlier status returns.
 
-    A lot that is not held is a conflict that names what stops it instead.
+    If the lot is not held, the answer is a conflict that names what stops it instead.
     """
     await _hold_lot(context, namespace, dataset, lot, body, hold=False)
-    found = await context.read(reading_lots.show_lot, namespace, dataset, lot)
-    return visibility.redact_lot(found, context.key.namespace)
+    row = await context.read(reading_lots.show_lot, namespace, dataset, lot)
+    return visibility.redact_lot(row, context.key.namespace)
 
 
 async def _hold_lot(
@@ -190,33 +190,33 @@ _LOT = f"{_DATASET}/lots/{{lot}}"
 
 
 class StaleQuery(Paging, frozen=True):
-    """Of which job, or of the jobs of which namespace."""
+    """The selection of stale work: by namespace and job."""
 
     namespace: str | None = None
     job: str | None = None
 
 
 class ChecksQuery(Paging, frozen=True):
-    """Which part, and whether only what failed."""
+    """A page of check results; with `failed`, of failures only."""
 
     failed: bool = False
 
 
 def list_checks(tx: Transaction, namespace: str, dataset: str, query: ChecksQuery) -> DatasetChecks:
-    """List what checks said about the lots of a dataset, the newest first."""
+    """List the check results of a dataset's lots, newest first."""
     page = query.limit, query.offset
     return lots.list_dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
 
 
 def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
-    """Show what checks said about a lot, the newest first."""
+    """Show the check results of a lot, newest first."""
     return lots.list_lot_checks(tx, namespace, dataset, lot)
 
 
 async def accept_lot(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
 ) -> Lot:
-    """Let a lot be read although checks of it failed."""
+    """Accept a lot whose checks failed, so that jobs can read it."""
     await context.require_dataset(namespace, dataset)
     plane, who = context.plane, context.key.name
 
@@ -225,25 +225,25 @@ async def accept_lot(
         follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
 
     await context.state.in_thread(work)
-    found = await context.read(lots.show_lot, namespace, dataset, lot)
-    return visibility.redact_lot(found, context.key.namespace)
+    row = await context.read(lots.show_lot, namespace, dataset, lot)
+    return visibility.redact_lot(row, context.key.namespace)
 
 
 async def list_stale(context: RequestContext, query: StaleQuery) -> WorkPage:
-    """List lots that were made with inputs of which there are newer versions."""
+    """List stale work: lots that were made from inputs that have newer versions."""
     only = context.key.namespace or query.namespace
     return await context.read(lots.list_stale, only, query.job, query.limit, query.offset)
 
 
 class HeldQuery(Paging, frozen=True):
-    """Of which namespace, and whether only those whose checks failed."""
+    """The selection of held lots: by namespace, or only those with failed checks."""
 
     namespace: str | None = None
     for_checks: bool = False
 
 
 def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
-    """List the lots that are held, the last held first: by whom, why, and what made them."""
+    """List the held lots, last held first, with the reason and the producer of each."""
     page = holds.list_held_lots(
         tx,
         key.namespace or query.namespace,
@@ -252,7 +252,7 @@ def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
         offset=query.offset,
     )
     return HeldLots(
-        [visibility.redact_held_lot(found, key.namespace) for found in page.items], page.total_count
+        [visibility.redact_held_lot(item, key.namespace) for item in page.items], page.total_count
     )
 
 

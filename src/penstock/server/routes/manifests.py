@@ -1,4 +1,4 @@
-"""What lots consist of, and which lots of a dataset are not there."""
+"""Manifests of lots, the removal of lots, and the gaps of datasets."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -36,13 +36,13 @@ Bound = Annotated[str, Meta(description="a time, or a lot that is meant with its
 
 
 class ManifestQuery(Paging, frozen=True):
-    """Which version of the lot, and which part of its items."""
+    """The version of the lot, and the page of its items."""
 
     version: str | None = None
 
 
 class GapsQuery(Query, frozen=True):
-    """Between which times or lots; without an end, as far as there is anything."""
+    """The range of a gap search, in times or lots; an open end goes as far as lots exist."""
 
     first: Bound | None = field(name="from", default=None)
     last: Bound | None = field(name="to", default=None)
@@ -50,8 +50,8 @@ class GapsQuery(Query, frozen=True):
     causes: bool = True
 
 
-class _Known(Shape, frozen=True):
-    """What the database has of a manifest."""
+class _CurrentManifest(Shape, frozen=True):
+    """A manifest as the database has it."""
 
     row: ManifestRow
     is_current: bool
@@ -60,13 +60,13 @@ class _Known(Shape, frozen=True):
 async def get_manifest(
     context: RequestContext, namespace: str, dataset: str, lot: str, query: ManifestQuery
 ) -> LotManifest:
-    """Show what a lot consists of: the version that is current, or another; its items in pages."""
+    """Show the manifest of a lot's current version, or of another; items come in pages."""
     await context.require_dataset(namespace, dataset)
-    known = await context.read(_find, namespace, dataset, lot, query.version)
+    manifest = await context.read(_find, namespace, dataset, lot, query.version)
 
     def work() -> LotManifest:
         try:
-            return _show(context.plane.objects, namespace, dataset, known, query)
+            return _show(context.plane.objects, namespace, dataset, manifest, query)
         except NotFound as error:
             raise Conflict(
                 f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
@@ -78,7 +78,7 @@ async def get_manifest(
 
 
 class RemoveBody(WhyBody, frozen=True):
-    """Why a lot is removed; `force` removes a lot without a manifest that jobs have read."""
+    """The reason of a removal; `force` removes a lot without a manifest that jobs have read."""
 
     force: bool = False
 
@@ -86,11 +86,11 @@ class RemoveBody(WhyBody, frozen=True):
 async def remove(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: RemoveBody
 ) -> RemovedLot:
-    """Remove a lot; nobody can read it until it is made anew.
+    """Remove the data of a lot; no job can read it until it is made again.
 
-    The answer has the manifest that lists what was removed. What no arc has written must be gone
-    before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
-    forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
+    The answer has the manifest of the removed data. Data that no arc wrote must be deleted
+    before. A repeated request finishes an interrupted removal. A lot without a manifest and without
+    readers is deleted; one with readers is marked as removed, with `force`.
     """
     await context.require_dataset(namespace, dataset)
     plane, who = context.plane, context.key.name
@@ -110,9 +110,11 @@ async def remove(
     return RemovedLot(namespace, dataset, lot, manifest)
 
 
-def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None) -> _Known:
-    found = get_lot(tx, namespace, dataset, lot)
-    wanted = ids.run_id(version) if version is not None else found.version
+def _find(
+    tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None
+) -> _CurrentManifest:
+    lot_row = get_lot(tx, namespace, dataset, lot)
+    wanted = ids.run_id(version) if version is not None else lot_row.version
     row = manifest_rows(tx, [wanted]).get(wanted) if wanted is not None else None
     if row is None or (row.dataset_id, row.lot) != (find_dataset(tx, namespace, dataset), lot):
         which = f"version {version} of lot {lot}" if version is not None else f"lot {lot}"
@@ -120,13 +122,13 @@ def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str 
             f"{which} of {namespace}/{dataset} has no manifest: it was registered without one, or "
             "was never made"
         )
-    return _Known(row, row.version_id == found.version)
+    return _CurrentManifest(row, row.version_id == lot_row.version)
 
 
 def _show(
-    objects: Objects, namespace: str, dataset: str, known: _Known, query: ManifestQuery
+    objects: Objects, namespace: str, dataset: str, manifest: _CurrentManifest, query: ManifestQuery
 ) -> LotManifest:
-    row = known.row
+    row = manifest.row
     root = read_manifest(objects, row.key)
     items = islice(_items(objects, root, query.offset), query.limit)
     return LotManifest(
@@ -134,7 +136,7 @@ def _show(
         dataset=dataset,
         lot=row.lot,
         version=row.version_id,
-        is_current=known.is_current,
+        is_current=manifest.is_current,
         state=ManifestState(row.state),
         uri_type=root.uri_type,
         label=root.dataset.version,
@@ -157,7 +159,7 @@ def _part(line: PartLine) -> ManifestPart:
 
 
 def _items(objects: Objects, root: Manifest, offset: int) -> Iterator[ManifestItem]:
-    """The items of a manifest and its parts after so many; parts before them are not read."""
+    """Return a page of items of a manifest and its parts; parts before the page are not read."""
     yield from (_item(item, None) for item in root.uris[offset:])
     left = max(0, offset - len(root.uris))
     for line in root.parts:
@@ -176,11 +178,11 @@ def _item(item: Item, part: str | None) -> ManifestItem:
 def get_gaps(
     tx: Transaction, key: Key, now: Micros, namespace: str, dataset: str, query: GapsQuery
 ) -> Gaps:
-    """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
+    """List the gaps of a dataset: ranges of lots that are missing or incomplete, with the cause.
 
     `from` and `to` are times, half-open, or lots, which belong to the range with their whole
     interval. Without `from` it begins with the first lot, without `to` it ends now. The lots
-    of a range have one cause, told of the first, and `roots` are the lots upstream that have to
+    of a range have one cause, that of the first, and `roots` are the lots upstream that must
     come first; where `isAlike` is false, others after the first may have other causes.
     """
     if key.namespace is not None:

@@ -1,4 +1,4 @@
-"""Tags that datasets, fields and jobs may carry."""
+"""Namespaces, sources and tags."""
 
 from penstock.access.keys import Key
 from penstock.catalog.commands import (
@@ -23,13 +23,13 @@ from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 
 
 class TagBody(Body, frozen=True):
-    """What to say of a tag."""
+    """The description of a tag."""
 
     description: str | None = None
 
 
 async def put_tag(context: RequestContext, tag: str, body: TagBody) -> Tag:
-    """Make a tag, or change its description. Tags are shared by all namespaces."""
+    """Create a tag, or change its description. All namespaces share tags."""
     await context.submit(PutTag(tag, body.description))
     return await context.read(catalog.get_tag, tag)
 
@@ -40,7 +40,7 @@ def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
 
 
 class SourceBody(Body, frozen=True):
-    """What to say of a source."""
+    """The description of a source."""
 
     type: Text
     connection_url: str
@@ -48,7 +48,7 @@ class SourceBody(Body, frozen=True):
 
 
 async def put_source(context: RequestContext, source: str, body: SourceBody) -> Source:
-    """Make a source, or change it. Sources are shared by all namespaces."""
+    """Create or change a source. All namespaces share sources."""
     context.check_texts(type=body.type)
     await context.submit(PutSource(source, body.type, body.connection_url, body.description))
     return await context.read(catalog.get_source, source)
@@ -57,7 +57,7 @@ async def put_source(context: RequestContext, source: str, body: SourceBody) -> 
 def get_source(tx: Transaction, key: Key, source: str) -> Source:
     """Show a source, without the passwords in its URL.
 
-    A key that is for one namespace sees those that datasets of that one are in.
+    A key of one namespace sees the sources of that namespace's datasets.
     """
     return catalog.get_source(tx, source, only=key.namespace)
 
@@ -65,20 +65,20 @@ def get_source(tx: Transaction, key: Key, source: str) -> Source:
 def list_sources(tx: Transaction, key: Key, query: Paging) -> Sources:
     """List sources by name, without the passwords in their URLs.
 
-    A key that is for one namespace sees those that datasets of that one are in.
+    A key of one namespace sees the sources of that namespace's datasets.
     """
     return Sources(catalog.list_sources(tx, query.limit, query.offset, only=key.namespace))
 
 
 class NamespaceBody(Body, frozen=True):
-    """What to say of a namespace."""
+    """The description of a namespace."""
 
     owner_name: Text
     description: str | None = None
 
 
 async def put_namespace(context: RequestContext, namespace: str, body: NamespaceBody) -> Namespace:
-    """Make a namespace, or change its owner and description."""
+    """Create a namespace, or change its owner and description."""
     context.check_texts(ownerName=body.owner_name)
     await context.submit(PutNamespace(namespace, body.owner_name, body.description))
     return await context.read(catalog.get_namespace, namespace)
@@ -94,7 +94,7 @@ class NewNamespaceBody(Body, frozen=True):
 async def create_namespace(
     context: RequestContext, namespace: str, body: NewNamespaceBody
 ) -> Namespace:
-    """Create a namespace that is not there; one that is there is a conflict."""
+    """Create a namespace. One that exists is a conflict."""
     context.check_texts(ownerName=body.owner_name)
     who = context.key.name
     await context.submit(CreateNamespace(namespace, body.owner_name or who, body.description, who))
@@ -124,13 +124,13 @@ async def delete_namespace(context: RequestContext, namespace: str) -> Namespace
 
 
 async def restore_namespace(context: RequestContext, namespace: str) -> Namespace:
-    """Bring back a hidden namespace and what was hidden with it."""
+    """Restore a hidden namespace with its datasets and jobs."""
     await context.submit(RestoreNamespace(namespace, context.key.name))
     return await context.read(catalog.get_namespace, namespace)
 
 
 async def put_grant(context: RequestContext, namespace: str, grantee: str) -> Grants:
-    """Let the runs of another namespace write the datasets of this one.
+    """Grant the runs of another namespace the right to write the datasets of this one.
 
     Until then a run with a key for `grantee` may name the datasets of this namespace as outputs,
     but it only reports them: it cannot describe or drop them, and its versions stay unconfirmed.
@@ -141,7 +141,7 @@ async def put_grant(context: RequestContext, namespace: str, grantee: str) -> Gr
 
 
 async def delete_grant(context: RequestContext, namespace: str, grantee: str) -> Grants:
-    """Take a grant back; versions that were made under it stay."""
+    """Revoke a grant. Versions that were made under it stay."""
     await context.submit(RevokeGrant(namespace, grantee, context.key.name))
     return await context.read(list_grants, namespace)
 

@@ -42,9 +42,9 @@ AtOnce = Annotated[int, Meta(ge=1, le=10_000, description="how many steps at a t
 
 
 class PlanQuery(Query, BadLots, frozen=True):
-    """What is bad: a lot of a dataset, what a job made, some time of either, or a batch.
+    """The bad lots: one lot, the output of a job, a time range of either, or a batch.
 
-    A lot is bad in the version that it has, unless another is named, or `anyVersion` of it is.
+    The current version of a lot is bad, or the one of `version`, or with `anyVersion` all.
     Times are when lots were published: [from, to).
     """
 
@@ -52,9 +52,9 @@ class PlanQuery(Query, BadLots, frozen=True):
 
 
 class ReplayBody(Body, BadLots, frozen=True, kw_only=True):
-    """What is bad, said as for a plan, and how to make it good.
+    """The bad lots, as for a plan, with the reason and the limits of a replay.
 
-    The job of ours that made it is run again first, unless it is `downstreamOnly`.
+    The job that made them runs first, unless `downstreamOnly` is set.
     """
 
     why: Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -62,13 +62,13 @@ class ReplayBody(Body, BadLots, frozen=True, kw_only=True):
 
 
 class ReplaysQuery(Query, frozen=True):
-    """How many replays to show, newest first."""
+    """The number of replays to list."""
 
     limit: Annotated[int, Meta(ge=0, le=_LISTED_MAX)] = 100
 
 
 class StepsQuery(Query, frozen=True):
-    """Which steps to show: from a number on, in order; those in a state, if it is named."""
+    """The selection of steps: by state, from a number on."""
 
     state: StepState | None = None
     first: Annotated[int, Meta(ge=1, le=1 << 62)] = 1
@@ -76,9 +76,9 @@ class StepsQuery(Query, frozen=True):
 
 
 async def plan_replay(context: RequestContext, query: PlanQuery) -> ReplayPlan:
-    """Tell what a replay would do: its steps in order, and their cost by past durations.
+    """Plan a replay: its steps in order, and their cost by past durations.
 
-    In it is each lot of a job whose last good run read what is bad, or anything made from it.
+    The plan has each lot of a job whose last good run read a bad lot, or anything made from it.
     """
     replays = _replays(context)
     asked: dict[str, Any] = {"at_once": query.at_once, "may": context.key.require_own}
@@ -86,10 +86,10 @@ async def plan_replay(context: RequestContext, query: PlanQuery) -> ReplayPlan:
 
 
 async def start_replay(context: RequestContext, replay: str, body: ReplayBody) -> Replay:
-    """Begin a replay under an id of the caller's choice; the same again changes nothing.
+    """Start a replay under an id that the caller chooses. The same request again changes nothing.
 
-    Engines (`penstock arcs work`) set its steps going, `maxRunning` at a time, each when those
-    before it are done. What does not stand on the bad lot is not touched.
+    Engines (`penstock arcs start`) run its steps, `maxRunning` at a time, each after the steps
+    before it. Lots that do not depend on a bad lot are not touched.
     """
     replays, who = _replays(context), context.key.name
     how: dict[str, Any] = {"max_running": body.max_running, "may": context.key.require_own}
@@ -116,32 +116,32 @@ def _target(asked: BadLots) -> Target:
 
 
 async def list_replays(context: RequestContext, query: ReplaysQuery) -> ReplayList:
-    """List the last replays, newest first, with how far they are."""
+    """List the last replays, newest first, with their progress."""
     own = context.key.namespace
-    found = await context.state.in_thread(_replays(context).last, query.limit, own or "")
-    return ReplayList([_seen(each, own) for each in found])
+    replays = await context.state.in_thread(_replays(context).last, query.limit, own or "")
+    return ReplayList([_seen(each, own) for each in replays])
 
 
 async def get_replay(context: RequestContext, replay: str) -> Replay:
-    """Show how far a replay is."""
-    found = await context.state.in_thread(_replays(context).status, replay)
-    context.key.require_own(found.namespace)
-    return _seen(found, context.key.namespace)
+    """Show a replay and its progress."""
+    progress = await context.state.in_thread(_replays(context).status, replay)
+    context.key.require_own(progress.namespace)
+    return _seen(progress, context.key.namespace)
 
 
 async def list_replay_steps(context: RequestContext, replay: str, query: StepsQuery) -> ReplaySteps:
-    """List the steps of a replay, in order; a key for one namespace is told no jobs elsewhere."""
+    """List the steps of a replay in order. A key of one namespace sees no jobs of others."""
     await get_replay(context, replay)
     replays = _replays(context)
     which: dict[str, Any] = {"state": query.state, "first": query.first, "most": query.limit}
-    found = await context.state.in_thread(lambda: replays.steps(replay, **which))
-    return ReplaySteps(_seen_steps(found, context.key.namespace))
+    steps = await context.state.in_thread(lambda: replays.steps(replay, **which))
+    return ReplaySteps(_seen_steps(steps, context.key.namespace))
 
 
-def _seen(found: Replay, only: str | None) -> Replay:
-    """A replay, of whose steps a key for one namespace is told the jobs there."""
-    going, failed = _seen_steps(found.under_way, only), _seen_steps(found.failures, only)
-    return replace(found, under_way=going, failures=failed)
+def _seen(progress: Replay, only: str | None) -> Replay:
+    """Return a replay without the jobs that a key of one namespace may not see."""
+    going, failed = _seen_steps(progress.under_way, only), _seen_steps(progress.failures, only)
+    return replace(progress, under_way=going, failures=failed)
 
 
 def _seen_steps(steps: Sequence[ReplayStep], only: str | None) -> list[ReplayStep]:
@@ -213,7 +213,7 @@ class BackfillBody(Body, frozen=True):
 
     @property
     def scope(self) -> Scope:
-        """Which lots it is for."""
+        """Return the lots that the backfill is for."""
         if self.failed_and_missing and (self.all or self.stale):
             raise Invalid(
                 "only lots that failed or are missing, or also those that are stale, or all? Say "
@@ -225,16 +225,16 @@ class BackfillBody(Body, frozen=True):
 
 
 class BackfillsQuery(Query, frozen=True):
-    """How many backfills to show, newest first."""
+    """The number of backfills to list."""
 
     limit: Annotated[int, Meta(ge=0, le=_BACKFILLS_MAX)] = 100
 
 
 async def start(context: RequestContext, namespace: str, arc: str, body: BackfillBody) -> Begun:
-    """Begin a backfill of an arc, or tell what one would do.
+    """Start a backfill of an arc; a dry run returns the plan.
 
-    Engines (`penstock arcs work`) set its lots going, `maxRunning` at a time, after fresh ones.
-    It never touches a good lot unless told so.
+    Engines (`penstock arcs start`) run its lots, `maxRunning` at a time, after new lots.
+    It touches good lots only with `all`.
     """
     backfills, who = _backfills(context), context.key.name
     bounds = namespace, arc, body.first, body.last
@@ -255,25 +255,25 @@ async def start(context: RequestContext, namespace: str, arc: str, body: Backfil
 
 
 async def list_backfills(context: RequestContext, query: BackfillsQuery) -> BackfillList:
-    """List the last backfills, newest first, with how far they are."""
+    """List the last backfills, newest first, with their progress."""
     own = context.key.namespace or ""
     return BackfillList(await context.state.in_thread(_backfills(context).last, query.limit, own))
 
 
 async def get_backfill(context: RequestContext, backfill: str) -> Backfill:
-    """Show how far a backfill is."""
+    """Show a backfill and its progress."""
     return await _own(context, backfill)
 
 
 async def _own(context: RequestContext, backfill: str) -> Backfill:
-    """A backfill that the key may see."""
-    found = await context.state.in_thread(_backfills(context).status, backfill)
-    _require(context.key, found)
-    return found
+    """Return a backfill that the key may see."""
+    progress = await context.state.in_thread(_backfills(context).status, backfill)
+    _require(context.key, progress)
+    return progress
 
 
-def _require(key: Key, found: Backfill) -> None:
-    key.require_own(found.namespace)
+def _require(key: Key, progress: Backfill) -> None:
+    key.require_own(progress.namespace)
 
 
 async def pause_backfill(context: RequestContext, backfill: str, body: WhyBody) -> Backfill:

@@ -1,4 +1,4 @@
-"""Where a lot comes from, and whether its bytes are still what they were."""
+"""Provenance of lots, verification of their bytes, and checks of invariants."""
 
 import threading
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ RunsBack = Annotated[
 
 
 class ProvenanceQuery(Query, frozen=True):
-    """As of when, how far back, and how many files of each version."""
+    """The time, the depth, and the number of files of each version."""
 
     as_of: Time | None = None
     depth: RunsBack | None = None
@@ -47,7 +47,7 @@ class ProvenanceQuery(Query, frozen=True):
 
 
 class VerifyQuery(Query, frozen=True):
-    """Which lot, of which versions, and whether with all that it was made from."""
+    """The lot and the versions to verify; with `upstream`, also their inputs."""
 
     lot: str | None = None
     all_versions: bool = False
@@ -57,14 +57,14 @@ class VerifyQuery(Query, frozen=True):
 async def get_provenance(
     context: RequestContext, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
 ) -> Provenance:
-    """Show what a version of a lot was made from, down to deposits, files and digests.
+    """Show the provenance of a lot, down to deposits, files and digests.
 
     It is the version that the lot has, or had at `asOf`. `versions` begin with that one and have
     each version behind it once; `inputs` say which runs read which.
     """
     as_of = moment(query.as_of, "asOf")
     name = await context.read(_name, namespace, dataset, lot)
-    asked, walk, arrivals = await context.read(_walk, name, as_of, query)
+    start, walk, arrivals = await context.read(_walk, name, as_of, query)
 
     def work() -> Provenance:
         plane = context.plane
@@ -73,7 +73,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(asked)
+        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(start)
 
     return await context.state.in_thread(work)
 
@@ -81,9 +81,9 @@ async def get_provenance(
 async def get_prov(
     context: RequestContext, namespace: str, dataset: str, lot: str, query: ProvenanceQuery
 ) -> dict[str, Any]:
-    """Show the same in the words of W3C PROV, as PROV-JSON."""
-    found = await get_provenance(context, namespace, dataset, lot, query)
-    return dict(to_prov(found))
+    """Show the provenance of a lot as a W3C PROV-JSON document."""
+    provenance = await get_provenance(context, namespace, dataset, lot, query)
+    return dict(to_prov(provenance))
 
 
 async def verify_lots(
@@ -91,8 +91,8 @@ async def verify_lots(
 ) -> Flow:
     """Read the bytes of lots again and compare them with their manifests, line by line.
 
-    Each line is a JSON document: a `fault`, how far it is (`progress`), or the `end` with what it
-    came to; without an `end` it was broken off. Stored objects behind the lots are read as well.
+    Each line is a JSON document: a `fault`, the `progress`, or the `end` with the
+    totals; without an `end` the check was cut off. Stored objects behind the lots are read as well.
     """
     plane = context.plane
     name = await context.read(_name, namespace, dataset, query.lot)
@@ -123,29 +123,29 @@ def _name(tx: Transaction, namespace: str, dataset: str, lot: str | None) -> Lot
 def _walk(
     tx: Transaction, name: LotName, as_of: Micros | None, query: ProvenanceQuery
 ) -> tuple[LotAt, Walk, Arrivals]:
-    asked = lot_at(tx, name, as_of)
-    walk = walk_back(tx, {asked.version_id: name.lot}, query.depth)
-    return asked, walk, Arrivals(tx, walk, query.files)
+    start = lot_at(tx, name, as_of)
+    walk = walk_back(tx, {start.version_id: name.lot}, query.depth)
+    return start, walk, Arrivals(tx, walk, query.files)
 
 
 class CheckQuery(Query, frozen=True):
-    """Whether to read every byte that manifests and inventories name."""
+    """Whether to read every byte of manifests and inventories."""
 
     deep: bool = False
 
 
 def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
-    """What a check of this server looks at."""
+    """Return what the invariants of this server read."""
     return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
 
 
 async def check_invariants(context: RequestContext, query: CheckQuery) -> Flow:
-    """Ask of every invariant whether it holds, line by line, each a JSON document.
+    """Check every invariant, line by line, each a JSON document.
 
-    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
+    It only reads, in snapshots, and no writer waits for it. `first` names the first violations.
     """
-    found = grounds(context.plane, deep=query.deep)
-    return lines(check(found), found.stop)
+    ground = grounds(context.plane, deep=query.deep)
+    return lines(check(ground), ground.stop)
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"

@@ -1,4 +1,4 @@
-"""Runs: created, marked, shown. Each action is served under both of its paths."""
+"""Runs: created, marked, listed. Each mark has two paths."""
 
 import re
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ from penstock.states import RunState
 
 
 class RunBody(Body, frozen=True):
-    """What to say of a new run."""
+    """The description of a new run."""
 
     id: Name | None = None
     nominal_start_time: Time | None = None
@@ -34,7 +34,7 @@ class RunBody(Body, frozen=True):
 
 
 class RunsQuery(Query, frozen=True):
-    """Which runs."""
+    """The selection of runs."""
 
     state: Annotated[
         tuple[RunState, ...], Meta(description="only runs in these states; repeatable")
@@ -49,19 +49,19 @@ class RunsQuery(Query, frozen=True):
 
 
 class MarkQuery(Query, frozen=True):
-    """When it happened."""
+    """The time of a mark."""
 
     at: Time | None = None
 
 
 class FacetsQuery(Query, frozen=True):
-    """Whose facets."""
+    """The owner of the facets: the run or its job."""
 
     type: Literal["run", "job"] = "run"
 
 
 async def create_run(context: RequestContext, namespace: str, job: str, body: RunBody) -> Run:
-    """Create a run of a job, in state NEW. An id that is not a UUID is mapped to one."""
+    """Create a run of a job in state NEW. An id that is not a UUID is mapped to one."""
     context.check_names(id=body.id)
     start, end = body.nominal_start_time, body.nominal_end_time
     run = await context.submit(
@@ -87,7 +87,7 @@ def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
 def list_all_runs(tx: Transaction, key: Key, query: RunsQuery) -> AllRuns:
     """List runs by state, newest first, page by page.
 
-    A key that is for one namespace sees the runs of that one.
+    A key of one namespace sees the runs of that namespace.
     """
     if query.namespace is not None:
         key.require_namespace(query.namespace)

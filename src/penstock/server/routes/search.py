@@ -1,4 +1,4 @@
-"""Search over datasets and jobs by words, and over all else by ids, names and digests."""
+"""Search for datasets and jobs by words, and for other records by ids, names and digests."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class SearchQuery(Query, frozen=True):
-    """What to look for."""
+    """The words of a search, and its filters."""
 
     q: Annotated[
         str, Meta(max_length=1000, description="words; the last may be a part of a word of a name")
@@ -43,7 +43,7 @@ class SearchQuery(Query, frozen=True):
 def search(tx: Transaction, key: Key, query: SearchQuery) -> SearchResults:
     """Find datasets and jobs by parts of their names, or words of descriptions, fields and tags.
 
-    A key that is for one namespace finds what is there.
+    A key of one namespace finds only records of that namespace.
     """
     if query.namespace is not None:
         key.require_namespace(query.namespace)
@@ -93,7 +93,7 @@ def search_records(request: IngestRequest, query: RecordsQuery) -> SearchRecords
     A run is found by its whole id, the others by the beginning of an id: a lot, a batch or an
     ingest job. An object is found by its ARK or a local id, a file by its name, its path or its
     SHA-512 digest, and a batch by its depositor; these need three characters or more. A key that
-    is for one namespace finds what is there.
+    of one namespace finds only records of that namespace.
     """
     text, most = query.q.strip(), query.limit + 1
     if query.namespace is not None:
@@ -106,12 +106,12 @@ def search_records(request: IngestRequest, query: RecordsQuery) -> SearchRecords
         records += _runs(tx, text, only)
         records += map(_lot, find_lots(tx, text, only, most))
         records += map(_record, find_keys(tx, text, only, most))
-    found = list({(r.kind, r.name, r.namespace, r.dataset, r.ark): r for r in records}.values())
-    return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
+    unique = list({(r.kind, r.name, r.namespace, r.dataset, r.ark): r for r in records}.values())
+    return SearchRecords(unique[: query.limit], is_cut=len(unique) > query.limit)
 
 
 def _numbered(request: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
-    """The batch or ingest job with this id; its zeros may be left out."""
+    """Return the id of a batch or ingest job with its leading zeros."""
     match = _NUMBERED.fullmatch(text)
     if match is None:
         return

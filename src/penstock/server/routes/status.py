@@ -23,16 +23,16 @@ from penstock.server.responses import Page
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.subscribers.commands import DeliveryState, count_by_delivery
 
-TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for what is gone
+TALLY_SECONDS_MAX = 2  # a scrape must not wait for a database or queue that is down
 
 
 async def get_livez(context: RequestContext) -> Health:
-    """Say that the process is alive."""
+    """Report that the process is alive."""
     return Health()
 
 
 async def get_readyz(context: RequestContext) -> Health:
-    """Say whether calls can be served: database and queue answer, the server is not stopping."""
+    """Report whether the server is ready: database and queue answer, and it is not stopping."""
     if context.state.stopping:
         raise Unavailable("the server is stopping; use another one")
     await context.state.in_thread(context.plane.ping)
@@ -44,14 +44,14 @@ async def get_readyz(context: RequestContext) -> Health:
 async def get_metrics(context: RequestContext) -> Page:
     """Show counters and timings in Prometheus' text format."""
     state = context.state
-    tally, (backlog, told) = await asyncio.gather(_tally(state), _backlog(state))
+    tally, (backlog, deliveries) = await asyncio.gather(_tally(state), _backlog(state))
     state.metrics.queue_counted(tally)
-    state.metrics.backlog_counted(backlog, told)
+    state.metrics.backlog_counted(backlog, deliveries)
     return Page(CONTENT_TYPE, state.metrics.text())
 
 
 async def _tally(state: ServerState) -> list[Tally] | None:
-    """How many ingest jobs are where; None if the queue does not answer soon."""
+    """Return the ingest jobs by state; None if the queue does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
             return await state.in_ingest_thread(state.plane.context.store.tally)
@@ -60,7 +60,7 @@ async def _tally(state: ServerState) -> list[Tally] | None:
 
 
 async def _backlog(state: ServerState) -> tuple[Backlog | None, Mapping[DeliveryState, int]]:
-    """What jobs have to do, and who was told; None if the database does not answer soon."""
+    """Return open work and deliveries; None if the database does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
             return await state.in_thread(_look, state)
@@ -84,10 +84,10 @@ async def get_docs(context: RequestContext) -> Page:
 
 
 def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
-    """Show how everything stands: open work by job, what is stuck, held or late, lots by the hour.
+    """Show the overview: open work by job; stuck, held and late lots; lots by the hour.
 
-    A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
-    thousand for each job and state; the last fifty thousand lot events make the hours.
+    A key of one namespace sees only that namespace. Numbers of lots are counted up to a
+    thousand for each job and state; the hours count the last fifty thousand lot events.
     """
     return get_overview(tx, key.namespace, now)
 
@@ -95,27 +95,27 @@ def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
 def get_dataset_standing(
     tx: Transaction, now: Micros, namespace: str, dataset: str
 ) -> DatasetPartitioning:
-    """Say whether a dataset is held, and by which interval its gaps can be named, if by any."""
+    """Show the hold of a dataset, and the interval of its gaps, if it has one."""
     return get_dataset_partitioning(tx, namespace, dataset, now)
 
 
 def get_job_standing(tx: Transaction, namespace: str, job: str) -> JobPartitioning:
-    """Say whether a job works lot by lot, and how; and whether it is an arc."""
+    """Show the wiring of a job, if it works lot by lot, and whether it is an arc."""
     return get_job_partitioning(tx, namespace, job)
 
 
 def get_run_family(tx: Transaction, key: Key, run: str) -> RunFamily:
-    """Show a run and the runs that it began, and so on, with when each went.
+    """Show a run and its descendants, with their times.
 
-    A key that is for one namespace sees those of that one.
+    A key of one namespace sees the runs of that namespace.
     """
-    found = catalog.get_run(tx, run)
-    key.require_own(found.job.namespace)
-    return family(tx, found.id, only=key.namespace)
+    row = catalog.get_run(tx, run)
+    key.require_own(row.job.namespace)
+    return family(tx, row.id, only=key.namespace)
 
 
 class StatsQuery(Query, frozen=True):
-    """How far back: DAY is 24 hours, WEEK is 7 days of the time zone."""
+    """The period: DAY is 24 hours, WEEK is 7 days of the time zone."""
 
     period: catalog.Period = catalog.Period.DAY
     timezone: str = "UTC"
@@ -127,17 +127,17 @@ def event_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[Eve
 
 
 def job_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
-    """Count the jobs there were at the end of each interval."""
+    """Count the jobs at the end of each interval."""
     return catalog.job_stats(tx, query.period, query.timezone, now)
 
 
 def dataset_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
-    """Count the datasets there were at the end of each interval."""
+    """Count the datasets at the end of each interval."""
     return catalog.dataset_stats(tx, query.period, query.timezone, now)
 
 
 def source_stats(tx: Transaction, query: StatsQuery, now: Micros) -> Sequence[IntervalCount]:
-    """Count the sources there were at the end of each interval."""
+    """Count the sources at the end of each interval."""
     return catalog.source_stats(tx, query.period, query.timezone, now)
 
 

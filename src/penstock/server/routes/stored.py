@@ -1,4 +1,4 @@
-"""What ingest has stored: objects, their versions and files."""
+"""Stored objects, their versions and files, and uploads of payloads."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
 from penstock.schema.texts import Time
 from penstock.server.content import Limit, Query, Stream, moment
-from penstock.server.ingest_shapes import shown_object
+from penstock.server.ingest_shapes import show_object
 from penstock.server.requests import IngestRequest, RequestContext
 from penstock.server.routing import BASE, INGEST, UPLOAD, Reach, Route
 
@@ -29,7 +29,7 @@ ArkName = Annotated[str, Meta(min_length=1, max_length=1_000, description="the o
 
 
 class ObjectsQuery(Query, frozen=True):
-    """Which objects: of a collection, stored before a time."""
+    """The selection of objects: by collection, stored before a time."""
 
     collection: str | None = None
     limit: Limit = 100
@@ -37,22 +37,22 @@ class ObjectsQuery(Query, frozen=True):
 
 
 class VersionsQuery(Query, frozen=True):
-    """Which object."""
+    """The object."""
 
     ark: ArkName
 
 
 class FilesQuery(Query, frozen=True):
-    """Which version of which object; the newest, if none is named."""
+    """The object, and a version of it; by default the newest."""
 
     ark: ArkName
     version: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
 
 
 def list_objects(request: IngestRequest, query: ObjectsQuery) -> StoredObjects:
-    """List what is stored, newest first.
+    """List stored objects, newest first.
 
-    Objects that were stored at one moment are listed together, so that a part may be a little
+    Objects that were stored at one moment are on one page, so that a page may be a little
     shorter or longer than `limit`.
     """
     before = moment(query.before, "before")
@@ -65,7 +65,7 @@ def list_objects(request: IngestRequest, query: ObjectsQuery) -> StoredObjects:
         page = _Page(tx, sorted(names), _LAST if before is None else before)
         rows, is_last = page.whole_moments(query.limit)
     following = None if is_last else format_time(rows[-1].at)
-    return StoredObjects([shown_object(row) for row in rows], following)
+    return StoredObjects([show_object(row) for row in rows], following)
 
 
 class _Page:
@@ -77,7 +77,7 @@ class _Page:
         self._before = before
 
     def whole_moments(self, limit: int) -> tuple[list[StoredRow], bool]:
-        """About so many objects, and whether they are the last: the next page begins at a time."""
+        """Return about `limit` objects, and whether they are the last. A page ends with a time."""
         most = limit + 1
         while True:
             rows = self._newest(most)
@@ -101,28 +101,28 @@ class _Page:
 
 def list_object_versions(request: IngestRequest, query: VersionsQuery) -> ObjectVersions:
     """List the versions of an object, newest first."""
-    return ObjectVersions([shown_object(row) for row in _versions(request, query.ark)])
+    return ObjectVersions([show_object(row) for row in _versions(request, query.ark)])
 
 
 def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
     """List the files of a version of an object."""
     newest, *older = _versions(request, query.ark)
-    found = newest
+    row = newest
     if query.version is not None:
-        found = next((row for row in [newest, *older] if row.version == query.version), newest)
-        if found.version != query.version:
+        row = next((row for row in [newest, *older] if row.version == query.version), newest)
+        if row.version != query.version:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = request.context.depository(request.collection(found.collection))
-    files = depository.described_files(found.ark, found.version)
+    depository = request.context.depository(request.collection(row.collection))
+    files = depository.described_files(row.ark, row.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
     )
 
 
 def _versions(request: IngestRequest, ark: str) -> list[StoredRow]:
-    """The versions that the key may see."""
+    """Return the versions that the key may see."""
     names = request.narrowed(None)
     with request.plane.catalog.read() as tx:
         rows = versions_of(tx, ark)
@@ -136,12 +136,12 @@ _OBJECTS = f"{BASE}/ingest/objects"
 
 
 _ALGORITHM = "sha-256"
-# What would end the path of a URL, or be taken for an escape in it.
+# Characters that end the path of a URL, or begin an escape.
 _ESCAPES = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
 
 
 class _Taken:
-    """The bytes that were taken so far."""
+    """A body that counts its bytes and computes its digest while it is read."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -156,9 +156,9 @@ class _Taken:
 
 
 async def upload_payload(context: RequestContext, payload: str, stream: Stream) -> Payload:
-    """Upload a file, an archive or a manifest, which can then be submitted by the URL answered.
+    """Upload a file, an archive or a manifest; the answer has the URL to submit.
 
-    The body is stored as it arrives, and never held whole. An upload that breaks off leaves
+    The body is stored while it arrives, and never held whole. An interrupted upload leaves
     nothing behind. Only the server's `payload_bytes_max` limits it.
     """
     reason = "has a slash" if "/" in payload else safe_name(payload)
@@ -175,7 +175,7 @@ def _store(objects: Objects, url: str, stream: Stream) -> Payload:
     try:
         objects.put(upload_key(url), taken, size=stream.length)
     except Exception:
-        # A store may say in its own words that the bytes stopped coming.
+        # The store's error hides the reason: the upload was interrupted.
         if stream.failure is not None:
             raise stream.failure from None
         raise

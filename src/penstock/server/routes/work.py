@@ -1,4 +1,4 @@
-"""What jobs have to do, lot by lot: shown, explained, and changed by administrators."""
+"""Work of jobs on lots, and wiring: shown, explained, and changed by administrators."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -35,80 +35,80 @@ from penstock.states import WorkState
 
 
 class ResubmitBody(WhyBody, frozen=True):
-    """Which lots to work on again, and why."""
+    """The lots to resubmit, and the reason."""
 
     lots: LotIds
 
 
 class PriorityBody(WhyBody, frozen=True):
-    """What comes first: the higher priority."""
+    """A priority of work, high first."""
 
     priority: Priority
 
 
 class WorkQuery(Paging, frozen=True):
-    """Which of a job's lots."""
+    """The selection of a job's lots, by state."""
 
     state: WorkState | None = None
 
 
 class LogQuery(Paging, frozen=True):
-    """Which part of a job's log; with a lot, of that lot alone."""
+    """A page of a job's log; with a lot, only of that lot."""
 
     lot: LotName | None = None
 
 
 def list_work(tx: Transaction, namespace: str, job: str, query: WorkQuery) -> WorkList:
-    """List what a job has to do: in one state and in the order of work, or all of it by lot."""
+    """List the work of a job: in one state and in the order of work, or all of it by lot."""
     page = reading_lots.list_work(tx, namespace, job, query.state, query.limit, query.offset)
     return WorkList(page.items, page.total_count)
 
 
 def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
-    """Show what a job has to do with a lot."""
+    """Show the work of a job on a lot."""
     return reading_lots.get_work(tx, namespace, job, lot)
 
 
 def explain(tx: Transaction, key: Key, now: Micros, namespace: str, job: str, lot: str) -> Why:
-    """Say why a job does not work on a lot, in words and as data, down to the root cause."""
+    """Explain why a job does not work on a lot, in words and as data, down to the root cause."""
     return why.explain_work(tx, namespace, job, lot, now, only=key.namespace)
 
 
 def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> Log:
-    """List what happened to a job's lots, newest first."""
+    """List the log of a job's lots, newest first."""
     page = query.limit, query.offset
     return Log(reading_lots.list_log_of_job(tx, namespace, job, query.lot, *page))
 
 
 def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
-    """List what happened to the claim that a run is, newest first."""
-    found = catalog_reading.get_run(tx, run)
-    key.require_own(found.job.namespace)
-    return Log(reading_lots.list_log_of_run(tx, found.id, query.limit, query.offset))
+    """List the log of the claim of a run, newest first."""
+    run_row = catalog_reading.get_run(tx, run)
+    key.require_own(run_row.job.namespace)
+    return Log(reading_lots.list_log_of_run(tx, run_row.id, query.limit, query.offset))
 
 
 async def resubmit_lots(
     context: RequestContext, namespace: str, job: str, body: ResubmitBody
 ) -> WorkList:
-    """Have a job work on lots again, all of them or none; their inputs are released."""
+    """Resubmit lots of a job, all of them or none. Their inputs are released."""
     lots = body.lots
     await context.submit(ResubmitLots(context.key.name, body.why, namespace, job, lots))
     activity_log.changed(context, f"{len(lots)} lots are resubmitted", job=f"{namespace}/{job}")
-    found = await context.read(reading_lots.load_work, namespace, job, lots)
-    return WorkList(found, len(found))
+    works = await context.read(reading_lots.load_work, namespace, job, lots)
+    return WorkList(works, len(works))
 
 
 async def prioritize(
     context: RequestContext, namespace: str, job: str, lot: str, body: PriorityBody
 ) -> Work:
-    """Have a lot of a job worked on before or after others."""
+    """Set the priority of a job's work on a lot."""
     who, priority = context.key.name, body.priority
     await context.submit(PrioritizeWork(who, body.why, namespace, job, (lot,), priority))
     return await context.read(reading_lots.get_work, namespace, job, lot)
 
 
 async def hold_job(context: RequestContext, namespace: str, job: str, body: WhyBody) -> Wiring:
-    """Stop a job: none of its lots is claimed until it is let go."""
+    """Hold a job: none of its lots is claimed until the hold is released."""
     await context.read(claims.get_lot_job, namespace, job)
     await context.submit(HoldJob(context.key.name, body.why, namespace, job))
     activity_log.changed(context, f"a job is held ({body.why})", job=f"{namespace}/{job}")
@@ -120,7 +120,7 @@ async def unhold_job(
 ) -> ReleasedJob:
     """Release the hold of a job; the answer names the holds that still stop it.
 
-    A job that is not held for itself is a conflict that names what stops it instead.
+    If the job itself is not held, the answer is a conflict that names what stops it instead.
     """
     await context.read(claims.get_lot_job, namespace, job)
     await context.submit(HoldJob(context.key.name, body.why, namespace, job, hold=False))
@@ -151,7 +151,7 @@ async def unhold_work(
 async def resubmit_work(
     context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
 ) -> Work:
-    """Have a job work on a lot again; its inputs are released."""
+    """Resubmit a lot of a job. Its inputs are released."""
     who = context.key.name
     await context.submit(ResubmitLots(who, body.why, namespace, job, (lot,)))
     return await _show_changed_work(context, "ResubmitLots", namespace, job, lot, body.why)
@@ -186,7 +186,7 @@ LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
 
 
 class WiringBody(Body, frozen=True):
-    """Which datasets a job reads and writes lot by lot; what is left out stays as it is."""
+    """The wiring of a job. Omitted fields stay as they are."""
 
     inputs: tuple[DatasetNameBody, ...] | None = None
     outputs: tuple[DatasetNameBody, ...] | None = None
@@ -198,7 +198,7 @@ class WiringBody(Body, frozen=True):
 
 
 async def put_wiring(context: RequestContext, namespace: str, job: str, body: WiringBody) -> Wiring:
-    """State which datasets a job reads and writes lot by lot, and how its lots are worked on."""
+    """Wire a job: set the datasets that it reads and writes lot by lot, and its retry policy."""
     await context.submit(
         WireJob(
             namespace,
@@ -217,14 +217,14 @@ async def put_wiring(context: RequestContext, namespace: str, job: str, body: Wi
 
 
 def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
-    """Show which datasets a job reads and writes lot by lot."""
+    """Show the wiring of a job."""
     return claims.get_wiring(tx, namespace, job)
 
 
 def dataset_names(
     context: RequestContext, given: Sequence[DatasetNameBody] | None
 ) -> tuple[DatasetName, ...] | None:
-    """The datasets that a body names."""
+    """Return the datasets that a body names."""
     if given is None:
         return None
     for dataset in given:

@@ -20,7 +20,7 @@ export default function Overview() {
   );
 }
 
-function OverviewPanels({ now }: { now: Schemas["StandingNow"] }) {
+function OverviewPanels({ now }: { now: Schemas["SystemOverview"] }) {
   const sources = useSources(now);
   return (
     <div className="stack">

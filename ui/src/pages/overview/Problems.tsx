@@ -22,7 +22,7 @@ import {
 } from "./problemKinds";
 import { SHOWN, type Sources } from "./sources";
 
-type Now = Schemas["StandingNow"];
+type Now = Schemas["SystemOverview"];
 
 export function Problems({ now, sources }: { now: Now; sources: Sources }) {
   const problems = problemsOf(now, sources);

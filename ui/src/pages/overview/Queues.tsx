@@ -16,7 +16,7 @@ export function Queues({
   now,
   queue,
 }: {
-  now: Schemas["StandingNow"];
+  now: Schemas["SystemOverview"];
   queue: Schemas["Queue"] | undefined;
 }) {
   const most = Math.max(

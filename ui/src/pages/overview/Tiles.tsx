@@ -7,7 +7,7 @@ import { gapsAddress } from "../../router/addresses";
 import { address } from "../../router/router";
 import { SHOWN, type Sources } from "./sources";
 
-type Now = Schemas["StandingNow"];
+type Now = Schemas["SystemOverview"];
 
 /** A number with the address of its list; undefined while it is unknown. */
 interface Part {

@@ -11,7 +11,7 @@ const LISTED_MAX = 50;
 const JOBS = SHOWN + LISTED_MAX;
 const LOTS = 200;
 
-type Now = Schemas["StandingNow"];
+type Now = Schemas["SystemOverview"];
 
 export interface Sources {
   readonly queue: Schemas["Queue"] | undefined;

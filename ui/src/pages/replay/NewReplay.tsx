@@ -18,7 +18,7 @@ import { replayAddress } from "./progress";
 import { type Kind, kindOf, type Target, targetOf } from "./targets";
 import { newId, treeOf } from "./steps";
 
-type Plan = Schemas["penstock.replay.plan.Plan"];
+type Plan = Schemas["ReplayPlan"];
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["lot", "A lot of a dataset"],
   ["job", "The outputs of a job"],

@@ -15,7 +15,7 @@ import { workAddress } from "../../router/addresses";
 import { useSearchParams } from "../../router/router";
 import { type Replay as Progress, ReplayShare, ReplayActions } from "./progress";
 
-type Step = Schemas["StepShown"];
+type Step = Schemas["ReplayStep"];
 const PART = 500;
 
 const COLUMNS: Column<Step>[] = [

@@ -10,7 +10,7 @@ import { plural, span } from "../../kit/format";
 import { Link } from "../../router/Link";
 import { runAddress } from "../../router/addresses";
 
-type Member = Schemas["Member"];
+type Member = Schemas["FamilyRun"];
 
 export function Gantt({ run }: { run: Schemas["Run"] }) {
   // A child run is shown among its siblings.
