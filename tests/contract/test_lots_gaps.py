@@ -110,7 +110,7 @@ def test_the_gap_report_names_every_kind(site: Site) -> None:
             "its data was removed",
             "is not complete",
             "out of tries with lot 20261114PT1H08",
-            "It is tried again at",
+            "It is retried at",
             "'w1' holds it since",
             "is held by 'boss'",
             "is held by 'boss' since",

@@ -1,8 +1,9 @@
 """The lots that an OpenLineage event names, and its producer.
 
 An event names lots for the whole run, in a run facet `penstock_lot` such as
-`{"lot": "20230206PT24H"}` (or `{"lots": [...]}`), or dataset by dataset: in a facet of the same
-name, or in OpenLineage's own `subset` facets, where a partition is a lot. Locations and filters are not lots.
+`{"lot": "20230206PT24H"}` or `{"lots": [...]}`, or dataset by dataset: in a facet of the same name,
+or in OpenLineage's own `subset` facets, where a partition is a lot. Locations and filters are not
+lots.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The commands that end holds and retry work, as a person can type them."""
+"""Commands that end holds and retry work, ready to type."""
 
 import shlex
 
