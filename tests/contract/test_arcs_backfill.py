@@ -337,7 +337,7 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
         start(arcs, max_running=0)
     with pytest.raises(Invalid, match="end later"):
         arcs.backfills.start("ann", "", "ns", "copy", LAST, FIRST)
-    with pytest.raises(Invalid, match="say from which time on"):
+    with pytest.raises(Invalid, match="name the first time"):
         arcs.backfills.start("ann", "", "ns", "copy", None, LAST)
 
 

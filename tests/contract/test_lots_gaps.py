@@ -242,7 +242,7 @@ def test_a_dataset_that_nobody_makes_says_what_to_do(site: Site) -> None:
     site.register("raw", [lots[2]], ManifestState.PARTIAL)
     found = site.gaps("raw", lots[0], lots[2])
     assert [gap.kind for gap in found.ranges] == [MISSING, PARTIAL]
-    assert f"register lot {lots[1]} when it is there" in sentence(found)
+    assert f"register lot {lots[1]} when it exists" in sentence(found)
     assert roots(found) == [("raw", lots[1], None)]
     assert "is not complete" in sentence(found, 1)
 

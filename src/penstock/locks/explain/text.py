@@ -50,7 +50,7 @@ def describe_status(around: LotContext, dataset: str, maker: LotMaker) -> tuple[
                 phrase += "; accept it, or resubmit it"
             return "held", phrase
         case _:
-            return "missing", f"is {maker.status} since {since}: announced, and not there yet"
+            return "missing", f"is {maker.status} since {since}: announced, and not complete yet"
 
 
 def describe_makers(around: LotContext, dataset: str) -> str:

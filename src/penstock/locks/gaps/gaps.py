@@ -1,7 +1,7 @@
-"""Gaps: which lots of a dataset are not simply there, in ranges, each with its cause.
+"""Gaps: the ranges of lots of a dataset that are not plainly READY, each with its cause.
 
-All lots are counted in the database. Only stretches in which lots are of several kinds are read
-lot by lot, and no more of them than there are ranges to tell.
+All lots are counted in the database. Only stretches with several conditions are read lot by lot,
+and no more of them than the answer has ranges.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ RANGES_MAX = 1000
 
 
 class Gap(Shape, frozen=True):
-    """Lots in a row that are of one kind, and have one cause, told of the first of them.
+    """Consecutive lots of one kind; the cause is that of the first lot.
 
-    Where they are not known to be alike, more lots are upstream than are looked at for one answer:
-    lots after the first may have other causes.
+    Without `is_alike`, more lots are upstream than one answer examines, so the later lots may have
+    other causes.
     """
 
     first: str
@@ -37,10 +37,9 @@ class Gap(Shape, frozen=True):
 
 
 class Gaps(Shape, frozen=True):
-    """What is there of a dataset between two lots, and what is not.
+    """The gaps of a dataset between two lots.
 
-    `totals` are of all lots. Of ranges there are RANGES_MAX at most: `is_cut` says that there are
-    more of them, after the last one here.
+    `totals` count all lots. At most RANGES_MAX ranges are listed; `is_cut` means that more follow.
     """
 
     namespace: str
@@ -56,7 +55,7 @@ class Gaps(Shape, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is amiss: what is empty is rightly so."""
+        """Whether no lot is missing; empty lots count as complete."""
         return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count
 
 
@@ -72,10 +71,10 @@ def load_gaps(
     interval: Interval | None = None,
     only: str | None = None,
 ) -> Gaps:
-    """Name the gaps of a dataset between two times or lots, oldest first.
+    """Find the gaps of a dataset between two times or lots, oldest first.
 
-    Times are half-open, a lot is meant with its whole interval; None is as far as there is
-    anything. With `only`, causes are followed as far as they are in that namespace.
+    Times are half-open; a lot includes its whole interval; None means the first or last lot. With
+    `only`, causes are followed inside that namespace.
     """
     dataset_id = find_dataset(tx, namespace, dataset)
     name = EntityId(namespace, dataset)
@@ -131,7 +130,7 @@ def _ranges(
     counts: Sequence[Tally],
     alike: Callable[[Condition | None], object],
 ) -> list[LotRange]:
-    """The ranges that are not simply there, one more than are told at most."""
+    """Return the ranges that are not plainly READY: at most one more than the answer lists."""
     runs = join_ranges(find_ranges(tx, dataset_id, jobs, stretches, counts), alike)
     return list(islice((run for run in runs if run.condition is not None), RANGES_MAX + 1))
 
