@@ -1,6 +1,6 @@
-"""What locks show: claims, work, lots, wiring, transitions, and why something does not run.
+"""The wire types of locks: claims, work, lots, wiring, transitions and explanations.
 
-Attributes are camelCase on the wire and nulls are kept. Times are ISO-8601 texts.
+Attributes are camelCase on the wire, and nulls are kept. Times are ISO 8601 texts.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from penstock.states import RunState, WorkState
 
 
 class Held(Shape, frozen=True):
-    """That an administrator has stopped something."""
+    """A hold by an administrator."""
 
     who: str
     why: str
@@ -21,9 +21,9 @@ class Held(Shape, frozen=True):
 
 
 class Wiring(Shape, frozen=True):
-    """Which datasets a job reads and writes lot by lot, and how its lots are worked on.
+    """The wiring of a job: its inputs, its outputs, and how its lots are claimed.
 
-    A hold that follows that of a dataset upstream names the dataset as `held_through`.
+    A hold that follows the hold of a dataset upstream names that dataset as `held_through`.
     """
 
     namespace: str
@@ -42,7 +42,7 @@ class Wiring(Shape, frozen=True):
 
 
 class PinnedInput(Shape, frozen=True):
-    """A dataset that a claim reads, at the version that it had when the claim was taken."""
+    """An input of a claim, at the version that it had when the claim began."""
 
     namespace: str
     name: str
@@ -50,7 +50,7 @@ class PinnedInput(Shape, frozen=True):
 
 
 class Claim(Shape, frozen=True):
-    """One job's hold on one lot; its id is that of its run."""
+    """A claim of one job on one lot; its id is also that of its run."""
 
     id: str
     token: int
@@ -67,7 +67,7 @@ class Claim(Shape, frozen=True):
 
 
 class ShownClaim(Shape, frozen=True):
-    """A claim, live or over; of one that is over and followed by another the token is not kept."""
+    """A claim, live or over; the token of an older claim on the same lot is not kept."""
 
     id: str
     state: RunState
@@ -85,9 +85,9 @@ class ShownClaim(Shape, frozen=True):
 
 
 class HeldWhole(Shape, frozen=True):
-    """The dataset or job whose hold stops a job.
+    """The hold of a whole dataset or job.
 
-    A hold of kind LINEAGE follows that of a dataset upstream, its `source`, and ends with it.
+    A hold of kind LINEAGE follows the hold of a dataset upstream, its `source`, and ends with it.
     """
 
     kind: str
@@ -101,7 +101,7 @@ class HeldWhole(Shape, frozen=True):
 
 
 class NoWorkReason(Shape, frozen=True):
-    """Why a job found nothing to claim; lots are counted up to a thousand of each kind."""
+    """Why a job has no lot to claim; lots are counted up to a thousand of each kind."""
 
     summary: str
     held: HeldWhole | None
@@ -113,7 +113,7 @@ class NoWorkReason(Shape, frozen=True):
 
 
 class HeldDataset(Shape, frozen=True):
-    """Whether a dataset is held."""
+    """A dataset and its hold, if it has one."""
 
     namespace: str
     name: str
@@ -121,19 +121,19 @@ class HeldDataset(Shape, frozen=True):
 
 
 class ReleasedJob(Wiring, frozen=True, kw_only=True):
-    """A job whose hold has ended, and the holds that still stop it."""
+    """A released job, and the holds that still stop it."""
 
     stopped_by: Sequence[HeldWhole]
 
 
 class ReleasedDataset(HeldDataset, frozen=True, kw_only=True):
-    """A dataset whose hold has ended, and the holds that still stop jobs that read or write it."""
+    """A released dataset, and the holds that still stop jobs that read or write it."""
 
     stopped_by: Sequence[HeldWhole]
 
 
 class Stopped(Shape, frozen=True):
-    """What became of the work of a claim that ended without a result."""
+    """The work of a claim that ended without a result."""
 
     id: str
     state: WorkState
@@ -141,7 +141,7 @@ class Stopped(Shape, frozen=True):
 
 
 class LockedDataset(Shape, frozen=True):
-    """A dataset of a live claim, and what the claim locks of it."""
+    """A dataset of a live claim, and its locks."""
 
     namespace: str
     name: str
@@ -151,7 +151,7 @@ class LockedDataset(Shape, frozen=True):
 
 
 class Lock(Shape, frozen=True):
-    """A live claim, and what it locks."""
+    """A live claim and its locks."""
 
     namespace: str
     job: str
@@ -166,7 +166,7 @@ class Lock(Shape, frozen=True):
 
 
 class Work(Shape, frozen=True):
-    """What a job has to do with one lot, and its claim on it."""
+    """The work of a job on one lot, and its claim."""
 
     namespace: str
     job: str
@@ -186,13 +186,13 @@ class Work(Shape, frozen=True):
 
 
 class WorkPage(Shape, frozen=True):
-    """Some of what jobs have done or have to do."""
+    """A page of work."""
 
     lots: Sequence[Work]
 
 
 class CheckResult(Shape, frozen=True):
-    """What a check said about a version of a lot."""
+    """The result of a check of a version of a lot."""
 
     version: str
     name: str
@@ -204,25 +204,25 @@ class CheckResult(Shape, frozen=True):
 
 
 class LotChecks(Shape, frozen=True):
-    """What checks said about a lot, the newest version first."""
+    """The check results of a lot, the newest version first."""
 
     checks: Sequence[CheckResult]
 
 
 class CheckOfLot(CheckResult, frozen=True):
-    """What a check said about a version of a lot, with the lot."""
+    """The result of a check, with its lot."""
 
     lot: str
 
 
 class DatasetChecks(Shape, frozen=True):
-    """A part of what checks said about the lots of a dataset, newest first."""
+    """A page of the check results of a dataset's lots, newest first."""
 
     checks: Sequence[CheckOfLot]
 
 
 class Consumer(Shape, frozen=True):
-    """A job that reads, or has read, a lot; the version is the one it took."""
+    """A job that reads, or has read, a lot, and the version that it read."""
 
     namespace: str
     job: str
@@ -232,9 +232,9 @@ class Consumer(Shape, frozen=True):
 
 
 class Lot(Shape, frozen=True):
-    """One lot of a dataset: who made it, what is locked, who reads it.
+    """One lot of a dataset: its maker, its locks and its readers.
 
-    A hold that is lifted may leave nothing behind; only then there is no status.
+    A lot without a row has no status, such as one whose hold was released before it was made.
     """
 
     namespace: str
@@ -250,13 +250,13 @@ class Lot(Shape, frozen=True):
 
 
 class LotOnHold(Lot, frozen=True, kw_only=True):
-    """A lot that somebody holds, and what had held it already, if something had."""
+    """A lot that was just held, and its earlier hold, if it had one."""
 
     held_before: Held | None
 
 
 class Transition(Shape, frozen=True):
-    """One entry of the log of lots."""
+    """An entry in the log of lots."""
 
     at: str
     action: str
@@ -272,9 +272,9 @@ class Transition(Shape, frozen=True):
 
 
 class Reason(Shape, frozen=True, omit_defaults=True):
-    """One thing that stops a job from working on a lot, in words and as data.
+    """A reason that stops a job from working on a lot, in words and as data.
 
-    `command` is what a person can type to end it, if there is such a command.
+    `command` ends it, if such a command exists.
     """
 
     kind: str
@@ -294,9 +294,9 @@ class Reason(Shape, frozen=True, omit_defaults=True):
 
 
 class RootCause(Shape, frozen=True):
-    """A job at which a chain of causes ends, and the reasons that no other job explains.
+    """A job where a chain of causes ends, and the reasons that no other job explains.
 
-    There are no reasons if nothing stops the job any more.
+    The reasons are empty if nothing stops the job any more.
     """
 
     namespace: str
@@ -307,11 +307,10 @@ class RootCause(Shape, frozen=True):
 
 
 class Why(Shape, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of the jobs it waits for.
+    """Why a job does, or does not, work on a lot; `causes` explain the jobs that it waits for.
 
-    `roots` is filled for the job that was asked for: the most useful first. Where a job was not
-    `followed`, it waits for jobs that are shown with the same job elsewhere in the answer, or are
-    too far away.
+    Only the job that was asked for has `roots`, the most useful first. A job that is not `followed`
+    has causes that are shown elsewhere in the answer or are too far away.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""Reads of the lots that are held, in whatever dataset, and of what holds them."""
+"""Reads of held lots and of their holds."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -17,10 +17,10 @@ from penstock.lots.ids import check_lot
 
 
 class HeldLot(Shape, frozen=True):
-    """A lot that nobody may read or write; `who` held it last.
+    """A held lot; `who` held it last.
 
-    `for_checks` says that checks of it failed and that it can be accepted, `by_hand` that it can be
-    let go; if neither, what it was made from is held.
+    With `for_checks`, checks of it failed and it can be accepted. With `by_hand`, a person can
+    release it. Otherwise a lot that it was made from is held.
     """
 
     namespace: str
@@ -37,26 +37,26 @@ class HeldLot(Shape, frozen=True):
 
 
 class HeldLots(Shape, frozen=True):
-    """A part of the lots that are held, and how many there are, counted up to ten thousand."""
+    """A page of held lots, and their number, counted up to ten thousand."""
 
     lots: Sequence[HeldLot]
     total_count: int
 
 
 class HoldKind(StrEnum):
-    """What holds a lot."""
+    """The kinds of holds of a lot."""
 
     PERSON = "PERSON"
-    CHECKS = "CHECKS"  # checks of it failed; a person may accept it
+    CHECKS = "CHECKS"  # checks of it failed; a person can accept it
     UPSTREAM = "UPSTREAM"  # a lot that it was made from is held
     ATTEMPTS = "ATTEMPTS"  # the job that makes it is out of tries with it
 
 
 class LotHold(Shape, frozen=True):
-    """What holds a lot; no kind if nothing does.
+    """The hold of a lot; the kind is null if the lot is not held.
 
-    `source` is the dataset whose lot is held for UPSTREAM, `job` the job that is out of tries for
-    ATTEMPTS. `command` is what a person can type to end the hold.
+    UPSTREAM has the dataset of the held lot as `source`; ATTEMPTS has the `job` that is out of
+    tries. `command` ends the hold.
     """
 
     kind: HoldKind | None
@@ -72,7 +72,7 @@ NOT_HELD = LotHold(None, None, None, None, None, None, None)
 
 
 def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotHold:
-    """What holds a lot of a dataset, and the command that ends it."""
+    """Read the hold of a lot, with the command that ends it."""
     dataset_id = find_dataset(tx, namespace, dataset)
     which = {"ids": [dataset_id], "lot": check_lot(lot)}
     makers = tx.fetch("read_makers_of_lot", **which)
@@ -81,15 +81,15 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         return NOT_HELD
     held_by = {"lot": lot, "jobs": [maker.job_id], "datasets": [dataset_id]}
     rows, stops = tx.fetch_many([("read_reasons_of_lot", which), ("read_holds_of_lot", held_by)])
-    own = [
+    entries = [
         HoldEntry(*stop)
         for job, dataset_of, *stop in stops
         if (dataset_of is None) == maker.is_spent
     ]
     hold = LotHold(
         kind=HoldKind.PERSON,
-        who=own[-1].who if own else None,
-        why=own[-1].why if own else None,
+        who=entries[-1].who if entries else None,
+        why=entries[-1].why if entries else None,
         since=format_time(maker.since),
         source=None,
         job=None,
@@ -109,7 +109,7 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
 
 
 def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
-    """The job may be deleted by now; then only the lot itself can be released."""
+    """Describe the hold of a spent job; if the job was deleted, only the lot can be released."""
     if maker.namespace is None or maker.name is None:
         return hold
     job = EntityId(maker.namespace, maker.name)
@@ -120,7 +120,7 @@ def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
 def list_held_lots(
     tx: Transaction, namespace: str | None, *, for_checks: bool, limit: int, offset: int
 ) -> Page[HeldLot]:
-    """A page of the lots that are held, the last held first; or of those that checks hold."""
+    """List held lots, the last held first; with `for_checks`, only those with failed checks."""
     which = {"namespace": namespace or "", "reason": f"%{QUALITY}%" if for_checks else "%"}
     rows, [(count,)] = tx.fetch_many(
         [
