@@ -87,9 +87,9 @@ class _MortalDeliverer(Deliverer):
         super().__init__(mortal, desk.database, lambda: desk.now)
         self._steps = steps
 
-    def letters(self, row: SubscriberRow, after: int) -> list[EventPosts]:
+    def load_posts(self, row: SubscriberRow, after: int) -> list[EventPosts]:
         with self._steps:
-            return super().letters(row, after)
+            return super().load_posts(row, after)
 
     def send(self, post: Callable[[Micros], Posted]) -> Posted:
         with self._steps:
