@@ -53,7 +53,7 @@ def test_a_job_that_reads_nothing_works_on_lots_by_name(site: Site) -> None:
     site.wire("source", [], ["raw"])
     found = site.why("source")
     assert kinds(found) == ["unknown_lot"]
-    assert "claims that by its name" in found.sentence
+    assert "must claim the lot by name" in found.sentence
     site.complete("source")
     assert kinds(site.why("source")) == ["done"]
     assert site.why("a").runnable
@@ -81,7 +81,7 @@ def test_a_running_claim_is_told_with_its_holder(site: Site) -> None:
     assert "is being made by job ns/a, held by 'etl-7' since" in waits.sentence
     assert [kinds(cause) for cause in waits.causes] == [["running"]]
     site.now += 61 * SECOND
-    assert "about to be taken back" in site.why("a").sentence
+    assert "the claim is about to end" in site.why("a").sentence
 
 
 def test_a_lot_that_is_done_says_so_and_names_what_came_since(site: Site) -> None:

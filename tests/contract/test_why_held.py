@@ -77,7 +77,7 @@ def test_a_lot_that_went_stale_while_it_was_held_by_hand_is_held_for_that(site: 
     reason = site.why("a").reasons[0]
     assert reason.who == "penstock"
     assert "Release the hold to keep" in reason.sentence
-    assert "resubmit it to" in reason.sentence
+    assert "resubmit the lot to" in reason.sentence
 
 
 def test_the_log_tells_that_a_lot_was_let_go_before_it_was_held_again(site: Site) -> None:

@@ -97,7 +97,7 @@ def test_a_job_that_is_wired_to_something_else_is_waited_for_no_longer(site: Sit
     site.wire("a", ["raw"], ["elsewhere"])
     alone = site.why("use")
     assert alone.causes == []
-    assert "no job here makes it, ; register it when it exists" in alone.sentence
+    assert "no job here makes it; register it when it exists" in alone.sentence
     site.wire("other", ["raw"], ["clean"])
     found = site.why("use")
     assert causes(found) == [("other", True)]
@@ -130,7 +130,7 @@ def test_a_job_that_was_done_before_it_was_wired_to_make_a_lot_is_to_be_resubmit
     found = site.why("reader")
     assert causes(found) == [("a", False)]
     assert "Job ns/a has done lot 9" in found.sentence
-    assert "ns/late has no such lot: resubmit it to have that made." in found.sentence
+    assert "ns/late has no such lot: resubmit it to make that." in found.sentence
     site.do(ResubmitLots("ann", "for late", "ns", "a", ("9",)))
     site.complete("a")
     assert site.why("reader").runnable
@@ -161,7 +161,7 @@ def test_a_job_that_has_done_a_lot_says_what_it_would_read_today(site: Site) -> 
     )
     site.register("extra")
     assert (
-        "It did not read ns/extra, as it would today: resubmit it to use it."
+        "It did not read ns/extra, as it would today: resubmit the lot to use it."
         in site.why("a").sentence
     )
     site.do(ResubmitLots("ann", "for extra", "ns", "a", ("9",)))

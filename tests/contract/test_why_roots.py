@@ -106,8 +106,8 @@ def test_jobs_that_wait_for_each_other_are_the_root_cause_together(site: Site) -
     site.register("raw")
     found = site.why("after")
     assert roots(found) == (
-        "Job ns/ring 1 and job ns/ring 2 wait for each other with lot 9; wire one of them "
-        "otherwise, or register what one of them makes."
+        "Job ns/ring 1 and job ns/ring 2 wait for each other with lot 9; change the wiring of "
+        "one of them, or register its output."
     )
     (cause,) = site.why("ring 1").causes
     assert [(again.job, again.followed) for again in cause.causes] == [("ring 1", False)]

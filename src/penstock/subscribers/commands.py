@@ -102,7 +102,7 @@ class SetSubscriber(Write, frozen=True):
             and self.after is None
         ):
             raise Conflict(
-                f"{self.name!r} is a subscriber of kind {before.kind}, which receives other events; "
+                f"{self.name!r} is a subscriber of kind {before.kind}, which reads other events; "
                 "delete it, or use another name"
             )
         outbox, after = outbox_of(self.kind), self.after
