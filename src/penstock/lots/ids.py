@@ -1,4 +1,4 @@
-"""Lot ids: an interval of UTC such as `20230206PT5M286`, or any name that is safe in a path.
+"""Lot ids: an interval of UTC such as `20230206PT5M286`, or any text that is safe in a path.
 
 An interval lot is the day, the length of the interval and its ordinal in that day; a whole
 day (`20230206PT24H`) has no ordinal. Every other id is free-form: it has no interval.
@@ -26,7 +26,7 @@ _LAST = from_datetime(datetime.max.replace(tzinfo=UTC))
 
 
 class Interval(StrEnum):
-    """The lengths that an interval lot can have; each divides a day of UTC."""
+    """The lengths of interval lots; each divides a day of UTC."""
 
     MINUTES_5 = "PT5M"
     MINUTES_10 = "PT10M"
@@ -36,19 +36,19 @@ class Interval(StrEnum):
 
     @property
     def length(self) -> Micros:
-        """How long one lot lasts."""
+        """The length of one lot."""
         return _LENGTHS[self]
 
     def at(self, at: Micros) -> "IntervalLot":
-        """The one that holds that moment."""
+        """Return the interval that contains a time."""
         return IntervalLot(self, at - at % self.length)
 
     def lot_at(self, at: Micros) -> str:
-        """The lot whose interval holds that moment."""
+        """Return the lot whose interval contains a time."""
         return self.at(at).id
 
     def lots(self, start: Micros, end: Micros) -> Iterator[str]:
-        """Every lot whose interval begins in [start, end), oldest first."""
+        """Yield the lots whose interval begins in [start, end), oldest first."""
         first = start + -start % self.length
         return (IntervalLot(self, at).id for at in range(first, end, self.length))
 
@@ -70,12 +70,12 @@ _ORDINAL_DIGITS = {
 }
 _DIGITS = re.compile("[0-9]+")
 _INTERVAL_SHAPE = re.compile(f"([0-9]+)({'|'.join(Interval)})([0-9]*)", re.IGNORECASE)
-# Half a surrogate pair cannot be written as UTF-8, so no database or store takes it.
+# UTF-8 cannot encode half a surrogate pair, so no database or store accepts it.
 _UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class IntervalLot(msgspec.Struct, frozen=True):
-    """One interval of UTC; its end is not part of it."""
+    """One half-open interval of UTC."""
 
     interval: Interval
     start: Micros
@@ -94,7 +94,7 @@ class IntervalLot(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> Micros:
-        """The first moment after the interval."""
+        """The end of the interval, which is not part of it."""
         return self.start + self.interval.length
 
     @property
@@ -108,12 +108,12 @@ class IntervalLot(msgspec.Struct, frozen=True):
 
     @property
     def next(self) -> Self:
-        """The interval that begins where this one ends."""
+        """The following interval."""
         return type(self)(self.interval, self.end)
 
 
 def check_lot(text: str) -> str:
-    """The lot id itself, or Invalid if it cannot be one segment of a path."""
+    """Return the lot id, or raise Invalid if it is not safe as a segment of a path."""
     if not text:
         raise Invalid("a lot id is empty; name the lot, for example 20230206PT5M286")
     if len(text) > LOT_CHARS_MAX:
@@ -122,7 +122,7 @@ def check_lot(text: str) -> str:
         )
     if unsafe := _UNSAFE.search(text):
         raise Invalid(
-            f"lot id {_shown(text)} has {unsafe[0]!r} in it; use no slash, backslash "
+            f"lot id {_shown(text)} contains {unsafe[0]!r}; use no slash, backslash "
             "or control character"
         )
     if text in DOTS:
@@ -134,7 +134,7 @@ def check_lot(text: str) -> str:
 
 
 def parse_interval(lot: str) -> IntervalLot | None:
-    """The interval that this id names, None if it is free-form, Invalid if it is nearly one."""
+    """Return the interval that an id names, or None; raise Invalid for a malformed interval."""
     shape = _INTERVAL_SHAPE.fullmatch(lot)
     if shape is None:
         return None
@@ -184,10 +184,10 @@ def _parse_ordinal(lot: str, interval: Interval, ordinal: str) -> int:
 
 
 def sort_key(lot: str) -> str:
-    """A text that, compared byte by byte, puts lot ids in the order they are worked on.
+    """Return a text that sorts lot ids, byte by byte, in the order of work.
 
-    A number is written behind the count of its digits, so `9` comes before `10`, and one
-    interval's lots come by time. Leading zeros decide only between ids that are otherwise equal.
+    Each number is preceded by the count of its digits, so `9` sorts before `10` and the lots of an
+    interval sort by time. Leading zeros only break ties.
     """
     zeros = []
 
@@ -198,17 +198,17 @@ def sort_key(lot: str) -> str:
 
     body = _DIGITS.sub(counted, lot)
     padding = "".join(zeros)
-    # No lot id has a control character, so this one sorts before whatever a longer id goes on with.
+    # Lot ids have no control characters, so this one sorts before any continuation of an id.
     return f"{body}\x01{padding}" if padding.strip("0") else body
 
 
 def _count(number: int) -> str:
-    """One digit, or `9` and three: in order as text, and none is the beginning of another."""
+    """Encode a count as one digit, or `9` and three: sortable, and prefix-free."""
     return str(number) if number < 9 else f"9{number:03d}"
 
 
 def clock_interval(dataset_name: str) -> Interval | None:
-    """The interval of a clock dataset such as `clock:PT1H`; None for any other dataset."""
+    """Return the interval of a clock dataset such as `clock:PT1H`; None for other datasets."""
     if not dataset_name.startswith(CLOCK):
         return None
     try:
@@ -221,7 +221,7 @@ def clock_interval(dataset_name: str) -> Interval | None:
 
 
 def is_clock(dataset_name: str) -> bool:
-    """Whether a dataset's lots turn READY by themselves, or would if there was such an interval."""
+    """Whether a dataset has the name of a clock, even of an unknown interval."""
     return dataset_name.startswith(CLOCK)
 
 
