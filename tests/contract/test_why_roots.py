@@ -220,7 +220,7 @@ def test_a_held_input_is_a_root_with_the_command_that_ends_it(site: Site) -> Non
 
     commands = [(reason.kind, reason.command) for reason in root.reasons]
     assert commands == [
-        ("input_held", "penstock lots unhold ns/raw 9 --why REASON"),
+        ("input_held", "penstock lots release ns/raw 9 --why REASON"),
         ("input_missing", None),
     ]
 

@@ -200,7 +200,7 @@ class HoldLot(AdminCommand, frozen=True):
             name = f"{source.namespace}/{source.name}" if source is not None else others[0]
             raise Conflict(
                 f"{where} was made from lot {self.lot} of {name}, which is held; release that: "
-                f"`{advice.unhold_lot(name, self.lot)}`"
+                f"`{advice.release_lot(name, self.lot)}`"
             )
         drop_reasons(tables, dataset.id, self.lot)
 
@@ -282,7 +282,7 @@ def refuse_job(uow: UnitOfWork, named: JobRow, held: LotHoldRow | None) -> Confl
         source = uow.datasets.get(held.source_id) if held.source_id is not None else None
         command = ""
         if source is not None:
-            command = f": `{advice.unhold_dataset(f'{source.namespace}/{source.name}')}`"
+            command = f": `{advice.release_dataset(f'{source.namespace}/{source.name}')}`"
         return Conflict(f"{name} has no hold of its own: {held.why}; release that dataset{command}")
     job = uow.tables(LockTables).jobs.get(named.id)
     gates = list_stops_of_job(uow.tx, job) if job is not None else []
@@ -297,7 +297,7 @@ def _held_work(uow: UnitOfWork, named: JobRow, gates: Sequence[WholeHold]) -> st
     rows = [] if gates else uow.tx.rows(WorkRow, "read_stuck_work", **which)
     if not rows:
         return ""
-    command = advice.unhold_work(f"{named.namespace}/{named.name}", rows[0].lot)
+    command = advice.release_work(f"{named.namespace}/{named.name}", rows[0].lot)
     return f"; lots of it are held, such as {rows[0].lot}: `{command}`"
 
 
@@ -309,7 +309,7 @@ def refuse_dataset(uow: UnitOfWork, dataset: DatasetRow, only: str | None) -> Co
     if not gates:
         lots = uow.tx.fetch("first_held_lot", dataset_id=dataset.id)
         rest = "".join(
-            f"; lots of it are held, such as {lot}: `{advice.unhold_lot(name, lot)}`"
+            f"; lots of it are held, such as {lot}: `{advice.release_lot(name, lot)}`"
             for (lot,) in lots
         )
     return Conflict(f"dataset {name} is not held, {_UNCHANGED}{rest}")
@@ -343,7 +343,7 @@ def _work_around(
     names = [row for job in held[:_SHOWN_MAX] if (row := uow.jobs.get(job)) is not None]
     return "".join(
         f"; job {name.namespace}/{name.name} is held with it: "
-        f"`{advice.unhold_work(f'{name.namespace}/{name.name}', lot)}`"
+        f"`{advice.release_work(f'{name.namespace}/{name.name}', lot)}`"
         for name in names
         if only in (None, name.namespace)
     )
@@ -380,7 +380,7 @@ def refuse_held_output(uow: UnitOfWork, job: LotJobRow, lot: str) -> Conflict | 
     name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else rows[0].dataset_id
     return Conflict(
         f"nothing was changed: lot {lot} of {name} itself is held; release that lot: "
-        f"`{advice.unhold_lot(name, lot)}`"
+        f"`{advice.release_lot(name, lot)}`"
     )
 
 

@@ -85,7 +85,7 @@ class RemoveBareLot(AdminCommand, frozen=True):
             job = lock_plan.name_job(uow, row.job_id, dataset.namespace)
             raise Conflict(f"{where} is being made by {job}; end its claim first")
         if tables.reasons.get((dataset.id, self.lot)) is not None:
-            command = advice.unhold_lot(name, self.lot)
+            command = advice.release_lot(name, self.lot)
             raise Conflict(f"{where} is held; release it first: `{command}`")
         readers = [
             own for own in tables.list_readers(dataset.id, self.lot) if own.run_id is not None

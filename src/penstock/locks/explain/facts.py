@@ -134,11 +134,11 @@ class WholeHold(Struct, frozen=True):
     def command(self) -> str | None:
         """The command that ends the hold."""
         if self.kind == "DATASET":
-            return advice.unhold_dataset(self.key)
+            return advice.release_dataset(self.key)
         if self.kind == LINEAGE:
             source = self.source
-            return advice.unhold_dataset(f"{source.namespace}/{source.name}") if source else None
-        return advice.unhold_job(self.key)
+            return advice.release_dataset(f"{source.namespace}/{source.name}") if source else None
+        return advice.release_job(self.key)
 
     @property
     def sentence(self) -> str:
@@ -188,7 +188,7 @@ class LotContext(Struct, frozen=True):
         if QUALITY in reasons:
             return advice.accept_lot(self.dataset(dataset_id), self.lot)
         source = dataset_id if dataset_id in reasons else next(iter(reasons), dataset_id)
-        return advice.unhold_lot(self.dataset(source), self.lot) if source in self.names else None
+        return advice.release_lot(self.dataset(source), self.lot) if source in self.names else None
 
     def is_abandoned(self, dataset_id: str) -> bool:
         """Whether the job that began the lot no longer makes lots of the dataset."""

@@ -195,7 +195,7 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
         who=who,
         why=why,
         since=since,
-        command=advice.unhold_work(_job(facts), facts.lot),
+        command=advice.release_work(_job(facts), facts.lot),
     )
 
 

@@ -93,7 +93,7 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         since=format_time(maker.since),
         source=None,
         job=None,
-        command=advice.unhold_lot(f"{namespace}/{dataset}", lot),
+        command=advice.release_lot(f"{namespace}/{dataset}", lot),
     )
     reasons = [reason for row in rows for reason in ReasonsRow(*row).reasons]
     if maker.is_spent:
@@ -103,7 +103,7 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         return replace(hold, kind=HoldKind.CHECKS, command=command)
     if reasons and dataset_id not in reasons:
         [(_, *name)] = tx.fetch("read_dataset_names", ids=reasons[:1])
-        command = advice.unhold_lot("/".join(name), lot)
+        command = advice.release_lot("/".join(name), lot)
         return replace(hold, kind=HoldKind.UPSTREAM, source=EntityId(*name), command=command)
     return hold
 
