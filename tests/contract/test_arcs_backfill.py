@@ -335,7 +335,7 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
         arcs.backfills.step("nothing")
     with pytest.raises(Invalid, match="at least one lot"):
         start(arcs, max_running=0)
-    with pytest.raises(Invalid, match="end later"):
+    with pytest.raises(Invalid, match="end it later"):
         arcs.backfills.start("ann", "", "ns", "copy", LAST, FIRST)
     with pytest.raises(Invalid, match="name the first time"):
         arcs.backfills.start("ann", "", "ns", "copy", None, LAST)

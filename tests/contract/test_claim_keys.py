@@ -117,7 +117,7 @@ def test_a_run_that_somebody_else_told_of_is_no_claim(site: Site) -> None:
         f'{{"namespace":"ns","name":"z"}},"run":{{"runId":"{run_id}"}}}}'
     )
     site.do(ReceiveEvent(read_event(body.encode(), Limits(name_length_max=100, json_depth_max=9))))
-    with pytest.raises(Conflict, match="is over; claim more with another key"):
+    with pytest.raises(Conflict, match="are over; claim more with another key"):
         site.do(claim("k"))
     assert live(site) == []
 

@@ -155,7 +155,7 @@ def test_times_are_half_open_and_a_lot_is_meant_whole(site: Site) -> None:
     assert asked("20261114PT24H", "20261114PT24H") == ("PT1H00", "PT1H23", 24)
     site.now = NOON + 59 * 60 * SECOND
     assert asked(None, None) == ("PT1H03", "PT1H11", 33)
-    with pytest.raises(Invalid, match="end later"):
+    with pytest.raises(Invalid, match="end it later"):
         asked(at, at)
     with pytest.raises(Invalid, match="10000000 at most"):
         asked(at, at + 10_000_001 * HOUR)
@@ -165,7 +165,7 @@ def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None
     with pytest.raises(Invalid, match="there are none"):
         site.gaps("raw", None, None)
     site.register("raw", ["batch 1", "batch 2"])
-    with pytest.raises(Invalid, match=r"free ids.*say their interval"):
+    with pytest.raises(Invalid, match=r"free ids.*name their interval"):
         site.gaps("raw", hours(0, 1)[0], None)
     assert site.gaps("raw", *hours(0, 1) * 2, interval=Interval.HOUR).totals == {MISSING: 1}
     with pytest.raises(NotFound, match="no dataset"):
