@@ -11,9 +11,10 @@ from penstock.arcs.backfills.backfills import Progress, Scope
 from penstock.arcs.backfills.commands import StepBackfill
 from penstock.arcs.backfills.rows import Counts
 from penstock.arcs.backfills.rules import Action, Standing
+from penstock.arcs.commands import PublishLot
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, HoldLot, HoldWork, Sweep
+from penstock.locks.commands import ClaimLots, ClaimRef, HoldLot, HoldWork, Sweep
 from penstock.locks.gaps.counts import GapKind
 from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
@@ -131,7 +132,7 @@ def _started_with_the_claim_done(arcs: ArcSite) -> str:
     arcs.backfills.step(backfill_id)
     [held] = [row for row in arcs.work("copy", LOTS) if row.owner == "somebody"]
     assert held.run_id is not None
-    arcs.site.do(CompleteClaims((ClaimRef(held.run_id, held.token),)))
+    arcs.site.do(PublishLot(ClaimRef(held.run_id, held.token), ()))
     return backfill_id
 
 
@@ -279,7 +280,7 @@ def test_fresh_lots_come_first_unless_told_otherwise(arcs: ArcSite) -> None:
     [fresh] = hours(0, 1, "20261115")
 
     def next_lot() -> str:
-        [claim] = arcs.site.do(ClaimLots("ns", "copy", "w"))
+        [claim] = arcs.site.do(ClaimLots("ns", "copy", "w", manager="arcs"))
         return claim.lot
 
     backfill_id = start(arcs, scope=Scope.ALL, max_running=1).id

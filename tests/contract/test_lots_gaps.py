@@ -162,7 +162,7 @@ def test_times_are_half_open_and_a_lot_is_meant_whole(site: Site) -> None:
 
 
 def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None:
-    with pytest.raises(Invalid, match="there are none"):
+    with pytest.raises(Invalid, match="it has none"):
         site.gaps("raw", None, None)
     site.register("raw", ["batch 1", "batch 2"])
     with pytest.raises(Invalid, match=r"free ids.*name their interval"):
@@ -174,7 +174,7 @@ def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None
 
 def test_the_interval_is_told_declared_or_found(site: Site) -> None:
     site.register("raw", [*hours(0, 2), "20261114PT5M000"])
-    with pytest.raises(Invalid, match="PT1H, PT5M; say which"):
+    with pytest.raises(Invalid, match="PT1H, PT5M; name the one"):
         site.gaps("raw", None, None)
     assert site.gaps("raw", None, hours(0, 3)[-1], interval=Interval.HOUR).totals == {MISSING: 1}
     with site.database.write() as tx:

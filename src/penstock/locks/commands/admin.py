@@ -111,9 +111,9 @@ class EndClaim(AdminCommand, frozen=True):
         row = require_work(tables, catalog_job, self.lot)
         if row.state != WorkState.RUNNING:
             raise Conflict(
-                f"no worker has claimed lot {self.lot} of job {catalog_job.namespace}/{catalog_job.name}"
-                ": it "
-                f"is {row.state}; resubmit it to make it again"
+                f"no worker has claimed lot {self.lot} of job "
+                f"{catalog_job.namespace}/{catalog_job.name}: it is {row.state}; resubmit it to "
+                "make it again"
             )
         claiming.release(uow, row, "release", self.who, self.why, now)
         self.record(uow, now, "lock release", work_target(catalog_job, self.lot))
