@@ -98,7 +98,7 @@ def test_a_key_never_claims_more_than_once(site: Site) -> None:
     site.do(CompleteClaims((ClaimRef(one.id, one.token),)))
     assert site.do(claim("k")) == [two]
     site.do(ReleaseClaim(ClaimRef(two.id, two.token)))
-    with pytest.raises(Conflict, match="claimed by job ns/a with key 'k' is over"):
+    with pytest.raises(Conflict, match="claims by job ns/a with key 'k' are over"):
         site.do(claim("k"))
     assert live(site) == []
 
