@@ -70,7 +70,7 @@ def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
         assert (lot.work, lot.attempts) == (WorkState.LATER, 0)
         with site.catalog.read() as tx:
             told = explain_work(tx, NS, "shout", LOT, site.plane.clock())
-        assert "could not go on with lot" in told.sentence
+        assert "could not continue with lot" in told.sentence
         assert "which cost no try" in told.sentence
         wire.mend()
         site.until_state("shout", LOT, ArcState.COMPLETE)

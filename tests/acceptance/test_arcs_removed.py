@@ -199,7 +199,7 @@ def test_removed_is_only_what_has_data_that_is_ours(arcs: ArcSite) -> None:
     remove(arcs, "raw", LOT)
     with arcs.catalog.read() as tx:
         said = explain_work(tx, NS, "shout", LOT, arcs.plane.clock())
-    assert "register it when it is there again" in said.sentence
+    assert "register it again when it exists" in said.sentence
     arcs.feed("raw", LOT, {"b.txt": b"again"})
     with arcs.engine():
         arcs.until_state("shout", LOT, ArcState.COMPLETE)

@@ -227,7 +227,7 @@ def test_a_held_dataset_stops_every_job_further_down(flow: Flow) -> None:
     assert [reason.kind for reason in told.reasons] == ["held_lineage"]
     assert told.sentence == (
         "Job ns/mart_it is held by 'ann' since 2026-11-15 12:00:11 UTC: dataset ns/raw, which "
-        "its inputs are made from, is held: disk swap. Unhold that dataset to go on."
+        "its inputs are made from, is held: disk swap. Release that dataset to continue."
     )
     assert flow.do(ClaimLots(NS, "mart_it", "w1")) == []
     with pytest.raises(Conflict, match="dataset ns/raw, which its inputs are made from, is held"):

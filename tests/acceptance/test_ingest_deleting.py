@@ -89,7 +89,7 @@ def reported_twice(site: Site) -> Batch:
 
 def test_the_lot_of_a_batch_that_is_deleted_is_removed(site: Site) -> None:
     batch = reported_twice(site)
-    assert "announced, and not there yet" in reason(site, batch.id)
+    assert "announced, and not complete yet" in reason(site, batch.id)
     site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
     with site.plane.catalog.read() as tx:
         [last, *_] = list_log_of_lot(tx, NS, "maps", batch.id, 10, 0)

@@ -170,7 +170,7 @@ def test_it_is_partial_while_a_job_has_failed_and_then_arcs_read_it(
         assert told(site) == [("announced", batch.id, "partial")]
         assert shown(site, batch.id) == ["state=partial"]
         assert [item.uri.rpartition("/")[2] for item in items(site, batch.id)] == ["köln map.csv"]
-        assert site.plane.catalog.submit(ClaimLots(NS, "shout", "w")).result() == []
+        assert site.plane.catalog.submit(ClaimLots(NS, "shout", "w", manager="arcs")).result() == []
         batch = mend(site, batch, {"legend.txt": BODIES["legend.txt"]})
         assert batch.status is BatchState.COMPLETED
         assert status_of(site, batch.id) == "READY"

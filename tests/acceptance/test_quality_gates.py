@@ -113,7 +113,7 @@ def test_a_check_function_that_fails_holds_the_lot_until_it_is_accepted(arcs: Ar
         ("nothing_bad", False),
         ("is_not_empty", True),
     }
-    with pytest.raises(Conflict, match="accept it as it is, or resubmit it"):
+    with pytest.raises(Conflict, match="accept it, or resubmit it"):
         arcs.do(HoldLot("ann", "go", NS, "clean", LOT, hold=False))
     assert listed(arcs) == {"partial": [LOT], "complete": []}
     let(arcs)
@@ -164,7 +164,7 @@ def test_what_the_workload_itself_says_counts_as_well(arcs: ArcSite) -> None:
     make_chain(arcs, "doubt")
     run_to_the_gate(arcs, {"a.txt": b"good", "b.txt": b"bad"})
     assert "failed: no bad words of b.txt: bad" in why_not(arcs, "mart_it")
-    assert "; accept it as it is, or have it made again." in why_not(arcs, "mart_it")
+    assert "; accept it, or resubmit it." in why_not(arcs, "mart_it")
     shown = {(c.field, c.success, c.detail) for c in checks_of(arcs)}
     assert shown == {("a.txt", True, None), ("b.txt", False, "bad")}
     assert Sync(arcs.catalog, arcs.objects, NS, "clean_it").run().changed == 0
@@ -237,7 +237,7 @@ def test_a_lot_that_is_resubmitted_is_judged_anew(arcs: ArcSite) -> None:
     arcs.do(ResubmitLots("ann", "try again", NS, "clean_it", (LOT,)))
     with arcs.engine():
         arcs.until(lambda: len(arcs.ran()) == 2 and lot_of(arcs, "clean").status == "HOLD")
-    with pytest.raises(Conflict, match="not held for checks"):
+    with pytest.raises(Conflict, match="not held for failed checks"):
         let(arcs, "raw")
     with arcs.catalog.read() as tx:
         assert get_work(tx, NS, "mart_it", LOT).state is WorkState.WAITING

@@ -10,7 +10,7 @@ from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ids import new_id
 from penstock.locks.commands.admin import AcceptLot
-from penstock.locks.events.receive import LockingEvent
+from penstock.locks.events.reported_runs import LockingEvent
 from penstock.locks.queries.lots import list_lot_checks, show_lot
 from penstock.schema.locks import Stale
 from penstock.states import WorkState

@@ -43,10 +43,10 @@ def test_by_default_a_stale_lot_is_only_marked(flow: Flow) -> None:
     assert (flow.state("mart_it"), flow.status("mart")) == (DONE, "READY")
     assert flow.stale() == ["mart_it"]
     told = flow.why("mart_it")
-    assert "Since then ns/clean was made anew; resubmit it to take that in." in told.sentence
+    assert "Since then ns/clean got a newer version; resubmit the lot to use it." in told.sentence
     remake(flow, "mart_it")
     assert flow.stale() == []
-    assert "made anew" not in flow.why("mart_it").sentence
+    assert "newer version" not in flow.why("mart_it").sentence
 
 
 def test_what_is_to_be_made_again_cannot_be_read_until_it_is(flow: Flow) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.ids import new_id
-from penstock.locks.events.receive import LockingEvent
+from penstock.locks.events.reported_runs import LockingEvent
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 Named = dict[str, Any]

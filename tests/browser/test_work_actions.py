@@ -102,7 +102,7 @@ def test_each_root_cause_has_its_remedy(tab: Tab, scene: Scene) -> None:
     tab.open(address("locks", tab="why", namespace=SHOP, job=CLEANING, lot=lot))
 
     roots = tab.page.locator(".why-roots li")
-    row = roots.filter(has_text=f"penstock unhold job {SHOP}/{CLEANING} --why REASON")
+    row = roots.filter(has_text=f"penstock jobs release {SHOP}/{CLEANING} --why REASON")
     confirm(open_dialog(tab.page, "Release hold", row), "Release hold", "it has changed")
 
     expect_toast(tab.page, "is released")

@@ -52,7 +52,7 @@ class Site:
         self.do(RegisterLots("ns", dataset, tuple(lots), "ann", renew=True, manifests=notes))
 
     def claim(self, job: str, lot: str, owner: str = "w1") -> ClaimedLot:
-        (claimed,) = self.do(ClaimLots("ns", job, owner, lots=(lot,)))
+        (claimed,) = self.do(ClaimLots("ns", job, owner, lots=(lot,), manager="arcs"))
         return claimed
 
     def complete(

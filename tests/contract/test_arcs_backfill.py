@@ -9,12 +9,12 @@ import pytest
 from penstock.access import audit
 from penstock.arcs.backfills.commands import StepBackfill
 from penstock.arcs.backfills.rows import Counts
+from penstock.arcs.commands import PublishLot
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks.commands import (
     ClaimLots,
     ClaimRef,
-    CompleteClaims,
     HoldLot,
     HoldWork,
     Sweep,
@@ -137,7 +137,7 @@ def _started_with_the_claim_done(arcs: ArcSite) -> str:
     arcs.backfills.step(backfill_id)
     [held] = [row for row in arcs.work("copy", LOTS) if row.owner == "somebody"]
     assert held.run_id is not None
-    arcs.site.do(CompleteClaims((ClaimRef(held.run_id, held.token),)))
+    arcs.site.do(PublishLot(ClaimRef(held.run_id, held.token), ()))
     return backfill_id
 
 
@@ -285,7 +285,7 @@ def test_fresh_lots_come_first_unless_told_otherwise(arcs: ArcSite) -> None:
     [fresh] = hours(0, 1, "20261115")
 
     def next_lot() -> str:
-        [claim] = arcs.site.do(ClaimLots("ns", "copy", "w"))
+        [claim] = arcs.site.do(ClaimLots("ns", "copy", "w", manager="arcs"))
         return claim.lot
 
     backfill_id = start(arcs, scope=Scope.ALL, max_running=1).id
@@ -341,9 +341,9 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
         arcs.backfills.step("nothing")
     with pytest.raises(Invalid, match="at least one lot"):
         start(arcs, max_running=0)
-    with pytest.raises(Invalid, match="end later"):
+    with pytest.raises(Invalid, match="end it later"):
         arcs.backfills.start("ann", "", "ns", "copy", LAST, FIRST)
-    with pytest.raises(Invalid, match="say from which time on"):
+    with pytest.raises(Invalid, match="name the first time"):
         arcs.backfills.start("ann", "", "ns", "copy", None, LAST)
 
 

@@ -98,7 +98,7 @@ def test_a_key_never_claims_more_than_once(site: Site) -> None:
     site.do(CompleteClaims((ClaimRef(one.id, one.token),)))
     assert site.do(claim("k")) == [two]
     site.do(ReleaseClaim(ClaimRef(two.id, two.token)))
-    with pytest.raises(Conflict, match="claimed by job ns/a with key 'k' is over"):
+    with pytest.raises(Conflict, match="claims by job ns/a with key 'k' are over"):
         site.do(claim("k"))
     assert live(site) == []
 
@@ -117,7 +117,7 @@ def test_a_run_that_somebody_else_told_of_is_no_claim(site: Site) -> None:
         f'{{"namespace":"ns","name":"z"}},"run":{{"runId":"{run_id}"}}}}'
     )
     site.do(ReceiveEvent(read_event(body.encode(), Limits(name_length_max=100, json_depth_max=9))))
-    with pytest.raises(Conflict, match="is over; claim more with another key"):
+    with pytest.raises(Conflict, match="are over; claim more with another key"):
         site.do(claim("k"))
     assert live(site) == []
 

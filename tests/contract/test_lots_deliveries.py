@@ -325,7 +325,7 @@ def test_what_cannot_be_is_refused(desk: IngestService, asks: dict[str, object])
 def test_there_is_an_end_to_how_many_there_can_be(desk: IngestService) -> None:
     for number in range(SUBSCRIBERS_MAX):
         desk.subscribe("https://example.org/", f"s{number}")
-    with pytest.raises(Conflict, match="no more"):
+    with pytest.raises(Conflict, match="delete one to add another"):
         desk.subscribe("https://example.org/", "one-more")
     desk.subscribe("https://example.org/changed", "s0")
 

@@ -14,7 +14,7 @@ from penstock.clock import Micros
 from penstock.lots.rows import SubscriberRow
 from penstock.outgoing import Posted
 from penstock.store.write_queue import WriteQueue
-from penstock.subscribers import delivery as module
+from penstock.subscribers import sender
 from penstock.subscribers.delivery import LEASE_SECONDS, Deliverer
 from penstock.subscribers.payloads import EventPosts
 from tests.contract.outbox_desk import IngestService, deliveries, desk, firsts
@@ -87,9 +87,9 @@ class _MortalDeliverer(Deliverer):
         super().__init__(mortal, desk.database, lambda: desk.now)
         self._steps = steps
 
-    def letters(self, row: SubscriberRow, after: int) -> list[EventPosts]:
+    def load_posts(self, row: SubscriberRow, after: int) -> list[EventPosts]:
         with self._steps:
-            return super().letters(row, after)
+            return super().load_posts(row, after)
 
     def send(self, post: Callable[[Micros], Posted]) -> Posted:
         with self._steps:
@@ -118,7 +118,7 @@ def _die_at(desk: IngestService, step: int, *, done: bool, name: str) -> bool:
 def test_it_dies_at_every_step(
     desk: IngestService, done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(sender, "SAVE_SECONDS", 0.0)
     desk.publish(*map(str, range(LOTS)))
     deaths = 0
     with Web() as web:

@@ -177,7 +177,7 @@ def test_of_more_lots_upstream_than_are_looked_at_it_is_said(
     site.register("side", lots[::2])
     whole = site.gaps("joined", lots[0], lots[-1], interval=Interval.HOUR)
     assert [(gap.count, gap.is_alike) for gap in whole.ranges] == [(1, True)] * 24
-    monkeypatch.setattr(causes, "LOOKS_MAX", 23)
+    monkeypatch.setattr(causes, "COUNTED_MAX", 23)
     rough = site.gaps("final", lots[0], lots[-1], interval=Interval.HOUR)
     assert [(gap.count, gap.is_alike) for gap in rough.ranges] == [(24, False)]
 

@@ -110,7 +110,7 @@ def test_the_gap_report_names_every_kind(site: Site) -> None:
             "its data was removed",
             "is not complete",
             "out of tries with lot 20261114PT1H08",
-            "It is tried again at",
+            "It is retried at",
             "'w1' holds it since",
             "is held by 'boss'",
             "is held by 'boss' since",
@@ -155,17 +155,17 @@ def test_times_are_half_open_and_a_lot_is_meant_whole(site: Site) -> None:
     assert asked("20261114PT24H", "20261114PT24H") == ("PT1H00", "PT1H23", 24)
     site.now = NOON + 59 * 60 * SECOND
     assert asked(None, None) == ("PT1H03", "PT1H11", 33)
-    with pytest.raises(Invalid, match="end later"):
+    with pytest.raises(Invalid, match="end it later"):
         asked(at, at)
     with pytest.raises(Invalid, match="10000000 at most"):
         asked(at, at + 10_000_001 * HOUR)
 
 
 def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None:
-    with pytest.raises(Invalid, match="there are none"):
+    with pytest.raises(Invalid, match="it has none"):
         site.gaps("raw", None, None)
     site.register("raw", ["batch 1", "batch 2"])
-    with pytest.raises(Invalid, match=r"free ids.*say their interval"):
+    with pytest.raises(Invalid, match=r"free ids.*name their interval"):
         site.gaps("raw", hours(0, 1)[0], None)
     assert site.gaps("raw", *hours(0, 1) * 2, interval=Interval.HOUR).totals == {MISSING: 1}
     with pytest.raises(NotFound, match="no dataset"):
@@ -174,7 +174,7 @@ def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None
 
 def test_the_interval_is_told_declared_or_found(site: Site) -> None:
     site.register("raw", [*hours(0, 2), "20261114PT5M000"])
-    with pytest.raises(Invalid, match="PT1H, PT5M; say which"):
+    with pytest.raises(Invalid, match="PT1H, PT5M; name the one"):
         site.gaps("raw", None, None)
     assert site.gaps("raw", None, hours(0, 3)[-1], interval=Interval.HOUR).totals == {MISSING: 1}
     with site.database.write() as tx:
@@ -233,7 +233,7 @@ def test_a_dataset_that_nobody_makes_says_what_to_do(site: Site) -> None:
     site.register("raw", [lots[2]], ManifestState.PARTIAL)
     found = site.gaps("raw", lots[0], lots[2])
     assert [gap.kind for gap in found.ranges] == [MISSING, PARTIAL]
-    assert f"register lot {lots[1]} when it is there" in sentence(found)
+    assert f"register lot {lots[1]} when it exists" in sentence(found)
     assert roots(found) == [("raw", lots[1], None)]
     assert "is not complete" in sentence(found, 1)
 

@@ -131,7 +131,7 @@ def test_whoever_goes_on_after_a_gap_is_told_so(desk: IngestService) -> None:
     with desk.catalog.read() as tx:
         check_not_pruned(tx, 0)
         check_not_pruned(tx, 3)
-        with pytest.raises(Conflict, match="go on after 3"):
+        with pytest.raises(Conflict, match="continue after 3"):
             check_not_pruned(tx, 2)
 
 

@@ -12,7 +12,7 @@ from penstock.clock import SECOND, format_time
 from penstock.db import open_database
 from penstock.errors import NotFound
 from penstock.locks.commands import WireJob
-from penstock.locks.events.receive import LockingEvent
+from penstock.locks.events.reported_runs import LockingEvent
 from tests.contract.provenance_site import NS, START, Site, open_site, title, tree
 
 HERE = Path(__file__).parent / "broken"

@@ -87,7 +87,7 @@ def test_what_is_stale_waits_while_a_replay_is_paused(ruled: ReplaySite) -> None
     assert (now.state, now.done, now.pending) == (ReplayState.PAUSED, 1, 3)
     assert ruled.ready() == set()
     said = ruled.why("left", "a")
-    assert "Since then ns/clean was made anew" in said
+    assert "Since then ns/clean got a newer version" in said
     assert f"its turn in replay {REPLAY}, which is paused" in said
     ruled.replays.resume(REPLAY, "bob", "quiet again")
     assert f"its turn in replay {REPLAY}." in ruled.why("join", "a")

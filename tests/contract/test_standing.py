@@ -57,12 +57,12 @@ def test_it_says_when_there_may_be_more_than_was_looked_at(
             return now(shop, namespace).at_least
 
     # Two jobs have open lots: one has lots that are READY, both some that wait or are stuck.
-    assert [is_cut(JOBS_LOOKED_AT=most) for most in (1, 2, 3)] == [True, True, False]
+    assert [is_cut(JOBS_READ_MAX=most) for most in (1, 2, 3)] == [True, True, False]
     assert [is_cut(JOBS_MAX=most) for most in (1, 2, 3)] == [True, True, False]
     assert [is_cut(COUNTED_MAX=most) for most in (1, 2, 3)] == [True, True, False]
     # Who is told of none is told so as well: those that were not looked at may be theirs.
     assert now(shop, "elsewhere").work == []
-    assert [is_cut("elsewhere", JOBS_LOOKED_AT=most) for most in (2, 3)] == [True, False]
+    assert [is_cut("elsewhere", JOBS_READ_MAX=most) for most in (2, 3)] == [True, False]
 
 
 def test_jobs_are_counted_by_the_state_of_their_latest_run(shop: Site) -> None:

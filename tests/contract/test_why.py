@@ -55,7 +55,7 @@ def test_a_job_that_reads_nothing_works_on_lots_by_name(site: Site) -> None:
     site.wire("source", [], ["raw"])
     found = site.why("source")
     assert kinds(found) == ["unknown_lot"]
-    assert "claims that by its name" in found.sentence
+    assert "must claim the lot by name" in found.sentence
     site.complete("source")
     assert kinds(site.why("source")) == ["done"]
     assert site.why("a").runnable
@@ -83,7 +83,7 @@ def test_a_running_claim_is_told_with_its_holder(site: Site) -> None:
     assert "is being made by job ns/a, held by 'etl-7' since" in waits.sentence
     assert [kinds(cause) for cause in waits.causes] == [["running"]]
     site.now += 61 * SECOND
-    assert "about to be taken back" in site.why("a").sentence
+    assert "the claim is about to end" in site.why("a").sentence
 
 
 def test_a_lot_that_is_done_says_so_and_names_what_came_since(site: Site) -> None:
@@ -94,7 +94,7 @@ def test_a_lot_that_is_done_says_so_and_names_what_came_since(site: Site) -> Non
     assert found.sentence == f"Job ns/a has done lot 9: DONE since {say_time(NOON)}."
     site.now += SECOND
     site.register("raw")
-    assert "ns/raw was made anew" in site.why("a").sentence
+    assert "ns/raw got a newer version" in site.why("a").sentence
 
 
 def test_a_failure_says_which_try_it_was_and_when_the_next_is(site: Site) -> None:
@@ -114,7 +114,7 @@ def test_a_failure_says_which_try_it_was_and_when_the_next_is(site: Site) -> Non
     site.now += 10 * SECOND
     found = site.why("a")
     assert (found.state, found.runnable, kinds(found)) == ("LATER", False, ["later"])
-    assert "It is tried again any moment: it had to wait until" in found.sentence
+    assert "It is retried any moment: its backoff ended at" in found.sentence
 
 
 def test_a_lot_that_is_out_of_tries_waits_for_a_person(site: Site) -> None:
@@ -254,10 +254,10 @@ def test_a_failure_that_waits_for_an_input_is_tried_again_when_that_is_there(sit
     found = site.why("a")
     assert (found.state, kinds(found)) == ("WAITING", ["later", "input_held"])
     assert (
-        "It is tried again when its inputs are there, not before 2026-11-15 12:00:10 UTC."
+        "It is retried when its inputs are READY, not before 2026-11-15 12:00:10 UTC."
         in found.sentence
     )
-    assert "tried again at" not in found.sentence
+    assert "retried at" not in found.sentence
 
 
 def test_a_failure_whose_output_is_locked_is_tried_again_when_that_is_free(site: Site) -> None:
@@ -267,7 +267,7 @@ def test_a_failure_whose_output_is_locked_is_tried_again_when_that_is_free(site:
     site.claim("rival")
     found = site.why("a")
     assert (found.state, kinds(found)) == ("WAITING", ["later", "output_locked"])
-    assert "tried again when its outputs are free, not before" in found.sentence
+    assert "retried when its outputs are free, not before" in found.sentence
 
 
 def test_a_clock_that_nobody_has_started_does_not_strike(site: Site) -> None:
@@ -299,4 +299,6 @@ def test_a_clock_that_is_behind_is_about_to_strike(site: Site) -> None:
 def test_a_clock_of_no_known_interval_does_not_strike(site: Site) -> None:
     run = site.report("START", "told", "clock:PT7M", "report")
     site.report("FAIL", "told", "clock:PT7M", "report", run=run)
-    assert "that is a clock of no known interval, so it never comes" in site.why("told").sentence
+    assert (
+        "that is a clock of no known interval, so the lot never comes" in site.why("told").sentence
+    )

@@ -65,7 +65,7 @@ def test_who_lets_go_of_a_lot_that_is_held_again_does_not_hold_it(site: Site) ->
     found = site.why("a")
     assert found.state == "HELD"
     assert (found.reasons[0].kind, found.reasons[0].who) == ("held_lot", "penstock")
-    assert "an input of it was made anew (ns/raw)" in found.sentence
+    assert "an input has a newer version of lot 9 (ns/raw)" in found.sentence
     assert "they are through" not in found.sentence
 
 
@@ -78,8 +78,8 @@ def test_a_lot_that_went_stale_while_it_was_held_by_hand_is_held_for_that(site: 
     unhold(site)
     reason = site.why("a").reasons[0]
     assert reason.who == "penstock"
-    assert "Unhold it to keep" in reason.sentence
-    assert "resubmit it to" in reason.sentence
+    assert "Release the hold to keep" in reason.sentence
+    assert "resubmit the lot to" in reason.sentence
 
 
 def test_the_log_tells_that_a_lot_was_let_go_before_it_was_held_again(site: Site) -> None:

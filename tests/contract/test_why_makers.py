@@ -44,7 +44,7 @@ def test_a_deleted_job_does_not_make_what_is_missing(site: Site) -> None:
     assert (kinds(found), found.causes) == (["input_missing"], [])
     assert (
         "has no lot 9: job ns/a, which made such lots, was deleted; wire it again, wire another "
-        "job to make them, or register the lot when it is there." in found.sentence
+        "job to make them, or register the lot when it exists." in found.sentence
     )
     site.wire("a", ["raw"], ["clean"], tries_max=1)
     assert causes(site.why("use")) == [("a", True)]
@@ -65,7 +65,7 @@ def test_a_deleted_job_that_was_out_of_tries_holds_its_lot_until_that_is_let_go(
     found = site.why("use")
     assert found.causes == []
     assert "job ns/a, which was deleted, ran out of tries with it" in found.sentence
-    assert "unhold this lot of the dataset" in found.sentence
+    assert "release this lot of the dataset" in found.sentence
     site.do(HoldLot("ann", "over", "ns", "clean", "9", hold=False))
     assert "could not be made by job ns/a" in site.why("use").sentence
     assert "wire another job to make them" in site.why("use").sentence
@@ -86,7 +86,7 @@ def test_a_lot_that_was_let_go_can_be_made_by_another(site: Site) -> None:
     site.wire("other", ["raw"], ["clean"])
     site.fail("a")
     assert causes(site.why("use")) == [("a", False)]
-    advice = "is out of tries with it; unhold this lot of the dataset for job ns/other to make it."
+    advice = "is out of tries with it; release this lot of the dataset for job ns/other to make it."
     assert advice in site.why("use").sentence
     assert advice in site.why("other").sentence
     site.do(HoldLot("ann", "let others try", "ns", "clean", "9", hold=False))
@@ -99,7 +99,7 @@ def test_a_job_that_is_wired_to_something_else_is_waited_for_no_longer(site: Sit
     site.wire("a", ["raw"], ["elsewhere"])
     alone = site.why("use")
     assert alone.causes == []
-    assert "no job here makes it, so register it when it is there" in alone.sentence
+    assert "no job here makes it; register it when it exists" in alone.sentence
     site.wire("other", ["raw"], ["clean"])
     found = site.why("use")
     assert causes(found) == [("other", True)]
@@ -116,8 +116,8 @@ def test_what_a_job_left_behind_out_of_tries_is_let_go_by_hand(site: Site) -> No
     found = site.why("heir")
     assert (kinds(found), found.causes) == (["output_locked"], [])
     assert (
-        "job ns/a, which does not make such lots any more, ran out of tries with it; unhold this "
-        "lot of the dataset to go on." in found.sentence
+        "job ns/a, which does not make such lots any more, ran out of tries with it; release this "
+        "lot of the dataset to continue." in found.sentence
     )
     site.do(HoldLot("ann", "let others try", "ns", "rest", "9", hold=False))
     assert site.why("heir").runnable
@@ -132,7 +132,7 @@ def test_a_job_that_was_done_before_it_was_wired_to_make_a_lot_is_to_be_resubmit
     found = site.why("reader")
     assert causes(found) == [("a", False)]
     assert "Job ns/a has done lot 9" in found.sentence
-    assert "ns/late has no such lot: resubmit it to have that made." in found.sentence
+    assert "ns/late has no such lot: resubmit it to make that." in found.sentence
     site.do(ResubmitLots("ann", "for late", "ns", "a", ("9",)))
     site.complete("a")
     assert site.why("reader").runnable
@@ -163,7 +163,7 @@ def test_a_job_that_has_done_a_lot_says_what_it_would_read_today(site: Site) -> 
     )
     site.register("extra")
     assert (
-        "It did not read ns/extra, as it would today: resubmit it to take that in."
+        "It did not read ns/extra, as it would today: resubmit the lot to use it."
         in site.why("a").sentence
     )
     site.do(ResubmitLots("ann", "for extra", "ns", "a", ("9",)))

@@ -66,7 +66,7 @@ def test_both_sides_of_a_diamond_have_their_cause_and_one_follows_it(site: Site)
     assert (of_left.job, of_left.followed, [c.job for c in of_left.causes]) == ("A", True, ["A0"])
     assert (of_right.job, of_right.followed, of_right.causes) == ("A", False, [])
     assert of_right.reasons == of_left.reasons
-    assert of_right.sentence == f"{of_left.sentence} What it waits for is told elsewhere here."
+    assert of_right.sentence == f"{of_left.sentence} Its causes are shown elsewhere in this answer."
 
 
 def test_a_root_cause_is_told_wherever_it_is_one(site: Site) -> None:
@@ -108,8 +108,8 @@ def test_jobs_that_wait_for_each_other_are_the_root_cause_together(site: Site) -
     site.register("raw")
     found = site.why("after")
     assert roots(found) == (
-        "Job ns/ring 1 and job ns/ring 2 wait for each other with lot 9; wire one of them "
-        "otherwise, or register what one of them makes."
+        "Job ns/ring 1 and job ns/ring 2 wait for each other with lot 9; change the wiring of "
+        "one of them, or register its output."
     )
     (cause,) = site.why("ring 1").causes
     assert [(again.job, again.followed) for again in cause.causes] == [("ring 1", False)]
@@ -122,8 +122,7 @@ def test_a_chain_that_is_too_long_says_whom_to_ask_next(site: Site) -> None:
     assert (end.job, end.followed, end.causes) == ("step 10", False, [])
     assert roots(found) == ""
     assert found.sentence.endswith(
-        f"It waits, through others, for more than {DEPTH_MAX} jobs in a row: ask why of job "
-        "ns/step 10 to go on."
+        f"The chain has more than {DEPTH_MAX} jobs: ask why job ns/step 10 cannot run for the rest."
     )
     assert roots(site.why("step 10")).startswith("Job ns/step 0 can work on lot 9")
 
@@ -183,9 +182,9 @@ def test_a_join_whose_inputs_nobody_has_registered_names_both(site: Site) -> Non
 @pytest.mark.parametrize(
     ("hold", "kind", "command"),
     [
-        (HoldJob("ann", "wait", "ns", "join"), "held_job", "unhold job ns/join"),
-        (HoldDataset("ann", "wait", "ns", "dim"), "held_dataset", "unhold dataset ns/dim"),
-        (HoldWork("ann", "wait", "ns", "join", "9"), "held_lot", "work unhold ns/join 9"),
+        (HoldJob("ann", "wait", "ns", "join"), "held_job", "jobs release ns/join"),
+        (HoldDataset("ann", "wait", "ns", "dim"), "held_dataset", "datasets release ns/dim"),
+        (HoldWork("ann", "wait", "ns", "join", "9"), "held_lot", "work release ns/join 9"),
     ],
 )
 def test_a_hold_and_a_missing_input_are_both_roots(
@@ -223,7 +222,7 @@ def test_a_held_input_is_a_root_with_the_command_that_ends_it(site: Site) -> Non
 
     commands = [(reason.kind, reason.command) for reason in root.reasons]
     assert commands == [
-        ("input_held", "penstock lots unhold ns/raw 9 --why REASON"),
+        ("input_held", "penstock lots release ns/raw 9 --why REASON"),
         ("input_missing", None),
     ]
 
@@ -232,14 +231,14 @@ def test_out_of_tries_with_a_corrected_input_offers_the_retry(site: Site) -> Non
     make_join(site)
     site.register("raw")
     site.fail("a")
-    assert "was made anew" not in site.why("a").sentence
+    assert "newer version" not in site.why("a").sentence
     site.now += SECOND
     site.register("raw")
 
     [reason] = site.why("a").reasons
 
     assert reason.kind == "out_of_tries"
-    assert "Since then ns/raw was made anew: resubmit it to try with that." in reason.sentence
+    assert "Since then ns/raw got a newer version: resubmit the lot to use it." in reason.sentence
     assert reason.command == "penstock work resubmit ns/a 9 --why REASON"
 
 

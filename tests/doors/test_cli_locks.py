@@ -223,7 +223,7 @@ def test_unhold_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> Non
 
     assert lines[0] == "job shop/clean is released"
     assert lines[1].startswith("still stopped: dataset shop/raw is held by local: disk; release it")
-    assert lines[1].endswith(": penstock unhold dataset shop/raw --why REASON")
+    assert lines[1].endswith(": penstock datasets release shop/raw --why REASON")
 
 
 def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None:
@@ -265,8 +265,8 @@ def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
 
     _, _, commands = text.partition("what can be done:\n")
     assert sorted(commands.splitlines()) == [
-        "  penstock unhold dataset shop/revenue --why REASON",
-        "  penstock unhold job shop/clean --why REASON",
+        "  penstock datasets release shop/revenue --why REASON",
+        "  penstock jobs release shop/clean --why REASON",
     ]
 
 

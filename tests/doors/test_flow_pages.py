@@ -42,7 +42,7 @@ def test_quality_gates(server: Running, tmp_path: Path) -> None:
 
 def test_deposits(server: Running, tmp_path: Path) -> None:
     said = run_page("deposits-become-lots.md", server, tmp_path)
-    assert "announced, and not there yet" in said
+    assert "announced, and not complete yet" in said
     assert "count.txt" in said
     assert "ark:/99999/fk4" in said
 

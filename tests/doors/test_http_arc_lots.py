@@ -110,7 +110,7 @@ def test_the_end_of_a_run_that_an_engine_has_begun_is_left_to_the_engine(
     assert state == "RUNNING"
     assert site.call("GET", "jobs", "runs", run)["state"] == "COMPLETED"
     assert site.call("GET", *dataset("raw", "lots", LOT, "manifest"))["state"] == "complete"
-    assert log_of(site, "ignore") == [f"{kind} was reported; the engine tells when a lot is made"]
+    assert log_of(site, "ignore") == [f"{kind} was reported; the engine ends its own claims"]
     kept = site.call("GET", "events", "lineage")["events"]
     assert kind in [one["eventType"] for one in kept]
 

@@ -252,7 +252,7 @@ def test_whoever_comes_back_too_late_is_told_so(shop: Running) -> None:
     assert prune_outbox(plane.database, lambda: later, HOUR, dry_run=False) == 3
     answer = shop.client.get(STREAM, headers={"last-event-id": "1"})
     assert answer.status_code == 409
-    assert "go on after 3" in answer.json()["message"]
+    assert "continue after 3" in answer.json()["message"]
     with reading(shop, after=0) as reader:
         publish(shop, "4")
         assert reader.lots(1) == ["4"]

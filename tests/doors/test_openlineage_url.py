@@ -38,7 +38,7 @@ def started(server: Running, own_url: str = "", *, forget: bool = True, **given:
     """What a server does with its settings when it starts."""
     settings = Settings(database="sqlite://", **given)
     plane = server.plane
-    follow_settings(plane.catalog, settings, plane.secrets, own_url=own_url, may_forget=forget)
+    follow_settings(plane.catalog, settings, plane.secrets, own_url=own_url, may_delete=forget)
 
 
 def subscriber(server: Running) -> SubscriberRow | None:

@@ -58,7 +58,7 @@ def test_the_example_does_what_the_page_says(tmp_path: Path) -> None:
             [run] = there.job_runs("library", "ingest.scans").runs
         assert run.facets["penstock_deposit"]["batch"] == batch
     assert "Traceback" not in log
-    assert f"{other.server.url}/api/v1/lineage is told of our runs" in log
+    assert f"subscriber set url={other.server.url}/api/v1/lineage" in log
 
 
 def test_what_was_backed_up_while_it_ran_is_whole_when_it_is_restored(tmp_path: Path) -> None:

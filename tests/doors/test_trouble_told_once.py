@@ -10,8 +10,8 @@ import penstock.testing
 from tests.doors.waiting import until
 
 DUTIES = (
-    "leases were not looked at",
-    "nothing was delivered",
+    "sweep failed",
+    "delivery failed",
     "the engine could not look for work",
     "nothing was watched",
     "backfills were not moved on",

@@ -312,7 +312,7 @@ class PublishLot(Write, frozen=True):
         for name, _ in self.notes:
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
             shown = f"{name.namespace}/{name.name}"
-            uow.tables(LotTables).check_cut(dataset_id, shown, [claim.lot])
+            uow.tables(LotTables).check_interval(dataset_id, shown, [claim.lot])
         [made] = claiming.complete(uow, [claim], now, notes, checks)
         room = uow.tables(ArcTables)
         end_parts_left(uow, claim.job_id, claim.lot, now)
@@ -391,7 +391,7 @@ def end_parts_left(uow: UnitOfWork, job_id: str, lot: str, now: Micros) -> None:
 def _end_part(uow: UnitOfWork, row: PartRow, now: Micros) -> None:
     uow.tables(ArcTables).put_part(row)
     _report_part(uow, row, "FAIL" if row.state == PartState.FAILED else "COMPLETE", now)
-    uow.tables(LotTables).tell_end(row.run_id, now)
+    uow.tables(LotTables).add_run_end(row.run_id, now)
 
 
 def _report_part(uow: UnitOfWork, row: PartRow, event_type: str, now: Micros) -> None:

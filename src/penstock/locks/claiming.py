@@ -245,7 +245,7 @@ def complete(
         versions += complete_runs(uow, _job_row(uow, job.job_id), runs, outputs, now)
     outbox = uow.tables(LotTables)
     for run_id in run_ids:
-        outbox.tell_end(run_id, now)
+        outbox.add_run_end(run_id, now)
     publish(uow, job, rows, versions, now, notes, checks)
     return versions
 
@@ -284,7 +284,7 @@ def publish(
         if is_stale or _unreadable(tables, row.lot, of_claim):
             work.refresh(tables, job, [row.lot], now)
         held = _unreadable(tables, row.lot, of_claim)
-        outbox.published(
+        outbox.publish(
             row.lot, of_claim, now, notes=notes, job_id=row.job_id, run_id=row.run_id, held=held
         )
     ranks = {row.lot: row.rank for row in rows}
@@ -357,7 +357,7 @@ def _stop(
         lose_lot(uow, run_id, row.lot)
     else:  # the last lot of a run ends the run
         stop_runs(uow, _job_row(uow, row.job_id), [run_id], state, why, now)
-        uow.tables(LotTables).tell_end(run_id, now)
+        uow.tables(LotTables).add_run_end(run_id, now)
     tables.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     tables.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock_rows(tables, job, row, status, status, {}, now)

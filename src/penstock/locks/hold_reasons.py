@@ -96,7 +96,7 @@ def announce_if_readable(tables: LockTables, row: StatusRow, now: Micros) -> Non
     if row.status != Status.READY or row.version_id is None:
         return
     noted = tables.outbox.manifests.get(row.version_id)
-    tables.outbox.tell(
+    tables.outbox.add_event(
         LotEventKind.PUBLISHED,
         row.dataset_id,
         row.lot,

@@ -34,20 +34,20 @@ def propagate_hold(
     held = []
     name = f"{root.namespace}/{root.name}"
     because = f"lot {lot} of {name}, which it was made from, is held: {why}"
-    for made in _list_derived(uow, root.id, lot):
-        row = made.row
+    for derived_lot in _list_derived(uow, root.id, lot):
+        row = derived_lot.row
         if row.status == Status.RUNNING:  # held as soon as it is published
             if not row.held_from:
-                _log(tables, made, "hold", row.status, Status.HOLD, who, because, now)
+                _log(tables, derived_lot, "hold", row.status, Status.HOLD, who, because, now)
             tables.put_status(replace(row, held_from=Status.READY))
         elif row.status == Status.READY:
             tables.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
-            _log(tables, made, "hold", row.status, Status.HOLD, who, because, now)
-            work.refresh_jobs_of(tables, [made.dataset_id], [lot], now)
+            _log(tables, derived_lot, "hold", row.status, Status.HOLD, who, because, now)
+            work.refresh_jobs_of(tables, [derived_lot.dataset_id], [lot], now)
         elif not (row.status == Status.HOLD and row.held_from):
             continue  # no job can read it anyway
-        add_reason(tables, made.dataset_id, lot, root.id)
-        held.append(made.dataset_id)
+        add_reason(tables, derived_lot.dataset_id, lot, root.id)
+        held.append(derived_lot.dataset_id)
     return held
 
 
@@ -102,13 +102,13 @@ def _list_derived(uow: UnitOfWork, root_id: str, lot: str) -> Iterator[DerivedLo
     """Yield the lots that jobs made, or are making, of a lot, directly or through others."""
     level, seen = [root_id], {root_id}
     while level:
-        derived = [made for dataset in level for made in _list_direct(uow, dataset, lot)]
+        derived = [each for dataset in level for each in _list_direct(uow, dataset, lot)]
         level = []
-        for made in derived:
-            if made.dataset_id not in seen:
-                seen.add(made.dataset_id)
-                level.append(made.dataset_id)
-                yield made
+        for derived_lot in derived:
+            if derived_lot.dataset_id not in seen:
+                seen.add(derived_lot.dataset_id)
+                level.append(derived_lot.dataset_id)
+                yield derived_lot
 
 
 def _list_direct(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[DerivedLot]:
@@ -170,7 +170,7 @@ def _readers(tables: LockTables, datasets: list[str]) -> list[str]:
 
 def _log(
     tables: LockTables,
-    made: DerivedLot,
+    derived_lot: DerivedLot,
     action: str,
     was: str,
     became: str,
@@ -178,5 +178,5 @@ def _log(
     why: str,
     now: Micros,
 ) -> None:
-    dataset_id, lot = made.dataset_id, made.row.lot
+    dataset_id, lot = derived_lot.dataset_id, derived_lot.row.lot
     tables.append(LogRow(now, action, lot, None, dataset_id, None, was, became, who, why))

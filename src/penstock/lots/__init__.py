@@ -1,1 +1,1 @@
-"""What a dataset consists of: its lots."""
+"""Lots: the chunks of a dataset, with their manifests and their outbox."""

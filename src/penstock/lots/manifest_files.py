@@ -1,4 +1,4 @@
-"""Manifests as files in the object store: under the attempt that wrote them, and where all look."""
+"""Manifests in the object store: under the attempt that wrote them, and at the well-known key."""
 
 import hashlib
 
@@ -12,7 +12,7 @@ _SHOWN = (ManifestState.COMPLETE, ManifestState.PARTIAL, ManifestState.EMPTY)
 
 
 def put_manifest(store: Objects, manifest: Manifest) -> tuple[DatasetName, ManifestNote]:
-    """Write a manifest where nobody reads yet: under the attempt."""
+    """Write a manifest under its attempt, where no reader looks yet."""
     ref = manifest.dataset
     key = manifest_key(ref, manifest.lot, manifest.state, manifest.attempt, manifest.part)
     content = encode(manifest)
@@ -21,7 +21,7 @@ def put_manifest(store: Objects, manifest: Manifest) -> tuple[DatasetName, Manif
 
 
 def follow_manifest(objects: Objects, lot: str, ref: DatasetRef, row: ManifestRow) -> bool:
-    """Let the well-known key hold the manifest that was published last; whether it did not."""
+    """Copy the last published manifest to the well-known key; return whether it changed."""
     if is_shown(objects, lot, ref, row):
         return False
     if row.state == ManifestState.REMOVED:
@@ -36,18 +36,18 @@ def follow_manifest(objects: Objects, lot: str, ref: DatasetRef, row: ManifestRo
 
 
 def is_shown(objects: Objects, lot: str, ref: DatasetRef, row: ManifestRow) -> bool:
-    """Whether the well-known key holds the manifest that was published last, and no other does."""
-    known = {state: key for state in _SHOWN if objects.exists(key := manifest_key(ref, lot, state))}
+    """Whether only the well-known key of the last published manifest exists, with its content."""
+    keys = {state: key for state in _SHOWN if objects.exists(key := manifest_key(ref, lot, state))}
     if row.state == ManifestState.REMOVED:
-        return not known
-    if list(known) != [row.state]:
+        return not keys
+    if list(keys) != [row.state]:
         return False
-    content = objects.get(known[ManifestState(row.state)])
+    content = objects.get(keys[ManifestState(row.state)])
     return hashlib.sha256(content).hexdigest() == row.digest
 
 
 def show_manifest(objects: Objects, lot: str, ref: DatasetRef, note: ManifestNote) -> None:
-    """Let the well-known key of a lot hold the manifest that was published last."""
+    """Copy a manifest to the well-known key of its lot, and delete those of other states."""
     objects.put(manifest_key(ref, lot, note.state), objects.get(note.key))
     for state in ManifestState:
         if state is not note.state:

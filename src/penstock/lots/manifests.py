@@ -1,6 +1,6 @@
 """Manifests: the bill of materials of a lot, or of one part of it.
 
-The state of a manifest is in its key, so that a listing of the object store tells everything.
+The key of a manifest contains its state, so that a listing of the object store shows all states.
 """
 
 import hashlib
@@ -16,25 +16,25 @@ from penstock.states import ArcState, ManifestState
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
-DATASETS = "datasets"  # where all manifests are
-DATA = "data"  # where attempts write data
-ARCS = "arcs"  # where all state keys are
-RETRY_MARK = "~"  # behind an attempt: it was given to another worker, for the n-th time
+DATASETS = "datasets"  # the folder of all manifests
+DATA = "data"  # the folder where attempts write data
+ARCS = "arcs"  # the folder of all state keys
+RETRY_MARK = "~"  # follows an attempt that moved to another worker, with a count
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One thing that a lot consists of."""
+    """One item of a lot."""
 
     uri: str
     size: int | None = None
     digest: str | None = None  # sha-256:HEX, or sha-512:HEX
     created: str | None = None
     format: str | None = None
-    ark: str | None = None  # of the stored object that it is a file of
+    ark: str | None = None  # the ARK of the stored object, if it is a file of one
 
 
 class Check(Struct, frozen=True, omit_defaults=True):
-    """What a check said: of the lot as a whole, or of one field."""
+    """The result of a check of a whole lot, or of one field."""
 
     name: str
     success: bool
@@ -43,13 +43,13 @@ class Check(Struct, frozen=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """The check, as a person would name it."""
+        """The check in words."""
         of_field = f" of {self.field}" if self.field else ""
         return f"{self.name}{of_field}{': ' if self.detail else ''}{self.detail}"
 
 
 class PartLine(Struct, frozen=True, omit_defaults=True):
-    """A part of a lot: where its own manifest is, and what that says."""
+    """A part of a lot: the key of its manifest, and a summary."""
 
     part: str
     key: str
@@ -59,7 +59,7 @@ class PartLine(Struct, frozen=True, omit_defaults=True):
 
 
 class DatasetRef(Struct, frozen=True):
-    """A dataset by name, and the label of the way its lots are cut."""
+    """A dataset by name, and the label of its partitioning."""
 
     namespace: str
     name: str
@@ -67,7 +67,7 @@ class DatasetRef(Struct, frozen=True):
 
 
 class ArcRef(Struct, frozen=True):
-    """An arc by name, and the project and version that it is declared with."""
+    """An arc by name, with its declared project and version."""
 
     namespace: str
     name: str
@@ -76,7 +76,7 @@ class ArcRef(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a lot consists of: URIs, or parts that have manifests of their own."""
+    """The content of a lot: URIs, or parts with their own manifests."""
 
     schema: int = SCHEMA
     state: ManifestState
@@ -93,18 +93,18 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 
     @property
     def count(self) -> int:
-        """How many things it lists, with those of its parts."""
+        """The number of items, including those of its parts."""
         return len(self.uris) + sum(part.uris for part in self.parts)
 
     @property
     def bytes(self) -> int:
-        """The bytes of them, as far as they are known."""
-        own = sum(item.size or 0 for item in self.uris)
-        return own + sum(part.bytes for part in self.parts)
+        """The known bytes of the items."""
+        size = sum(item.size or 0 for item in self.uris)
+        return size + sum(part.bytes for part in self.parts)
 
 
 class ManifestNote(Struct, frozen=True):
-    """What the database keeps of a manifest in the object store."""
+    """The database's summary of a manifest in the object store."""
 
     state: ManifestState
     key: str
@@ -119,12 +119,12 @@ _decode = msgspec.json.Decoder(Manifest).decode
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The text of a manifest."""
+    """Encode a manifest."""
     return msgspec.json.format(_encode(manifest), indent=1)
 
 
 def decode(content: bytes, where: str) -> Manifest:
-    """Read a manifest, or say what is wrong with it."""
+    """Decode a manifest, or raise Invalid with the reason."""
     try:
         manifest = _decode(content)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -132,12 +132,12 @@ def decode(content: bytes, where: str) -> Manifest:
     if manifest.schema != SCHEMA:
         raise Invalid(f"{where} has manifest schema {manifest.schema}; {SCHEMA} is known here")
     if manifest.state is ManifestState.EMPTY and manifest.count:
-        raise Invalid(f"{where} says that the lot is empty, and lists {manifest.count} things")
+        raise Invalid(f"{where} states that the lot is empty, but lists {manifest.count} items")
     return manifest
 
 
 def note(manifest: Manifest, key: str, content: bytes) -> ManifestNote:
-    """What to keep of a manifest that was written under a key."""
+    """Summarize a manifest that was written under a key."""
     return ManifestNote(
         state=manifest.state,
         key=key,
@@ -149,49 +149,49 @@ def note(manifest: Manifest, key: str, content: bytes) -> ManifestNote:
 
 
 def lot_folder(dataset: DatasetRef, lot: str) -> str:
-    """Where the manifests of a lot are."""
+    """Return the folder of the manifests of a lot."""
     return f"{DATASETS}/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
 def manifest_key(
     dataset: DatasetRef, lot: str, state: ManifestState, attempt: str = "", part: str = ""
 ) -> str:
-    """Where a manifest is; with an attempt, where no other attempt writes."""
-    tried = f"/attempt={_safe(attempt)}" if attempt else ""
+    """Return the key of a manifest; an attempt has keys of its own."""
+    of_attempt = f"/attempt={_safe(attempt)}" if attempt else ""
     of_part = f"/part={_safe(part)}" if part else ""
-    return f"{lot_folder(dataset, lot)}/state={state}{tried}{of_part}/{MANIFEST}"
+    return f"{lot_folder(dataset, lot)}/state={state}{of_attempt}{of_part}/{MANIFEST}"
 
 
 def data_folder(dataset: DatasetRef, lot: str, attempt: str, part: str = "") -> str:
-    """Where an attempt writes the data of a lot, or of a part; it ends in /."""
+    """Return the folder where an attempt writes a lot or a part; it ends in /."""
     of_part = f"part={_safe(part)}/" if part else ""
     return f"{lot_data_folder(dataset, lot)}/attempt={_safe(attempt)}/{of_part}"
 
 
 def lot_data_folder(dataset: DatasetRef, lot: str) -> str:
-    """Where all attempts write the data of a lot."""
+    """Return the folder where all attempts write a lot."""
     return f"{DATA}/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
 def arcs_folder(namespace: str) -> str:
-    """Where the state keys of all arcs of a namespace are."""
+    """Return the folder of the state keys of a namespace."""
     return f"{ARCS}/namespace={_safe(namespace)}"
 
 
 def arc_segment(name: str) -> str:
-    """The segment by which keys name an arc."""
+    """Return the segment of an arc in keys."""
     return f"arc={_safe(name)}"
 
 
 def arc_folder(arc: ArcRef, lot: str = "") -> str:
-    """Where the state keys of an arc are, of one lot or of all."""
+    """Return the folder of the state keys of an arc, for one lot or for all."""
     of_lot = f"/lot={_safe(lot)}" if lot else ""
-    cut = f"project={_safe(arc.project)}/version={_safe(arc.version)}"
-    return f"{arcs_folder(arc.namespace)}/{cut}/{arc_segment(arc.name)}{of_lot}"
+    version = f"project={_safe(arc.project)}/version={_safe(arc.version)}"
+    return f"{arcs_folder(arc.namespace)}/{version}/{arc_segment(arc.name)}{of_lot}"
 
 
 def arc_key(arc: ArcRef, lot: str, state: ArcState) -> str:
-    """The key whose name tells where an arc stands with a lot."""
+    """Return the key that marks the state of an arc for a lot."""
     return f"{arc_folder(arc, lot)}/{state}.arc"
 
 
@@ -204,5 +204,5 @@ def _dataset(dataset: DatasetRef) -> str:
 
 @lru_cache(maxsize=4096)
 def _safe(text: str) -> str:
-    """A text as one segment of a key that every store takes and every listing gives back."""
+    """Encode a text as one segment of a key that every store accepts and lists unchanged."""
     return quote(text, safe="-_.:@+,~") or "%"

@@ -1,4 +1,4 @@
-"""Reading the outbox: what happened to lots, in the order in which it was committed."""
+"""Reads of the outbox: the events of lots, in the order of their commits."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -16,7 +16,7 @@ _LAST: dict[Outbox, str] = {"lots": "last_lot_event", "runs": "last_run_end"}
 
 
 def events_after(tx: Transaction, after: int, most: int) -> Sequence[LotEvent]:
-    """The first events after one, of all datasets."""
+    """Read the events that follow an event, of all datasets."""
     return [
         LotEvent(
             id=id,
@@ -36,30 +36,30 @@ def events_after(tx: Transaction, after: int, most: int) -> Sequence[LotEvent]:
 
 
 def last_id(tx: Transaction, outbox: Outbox = "lots") -> int:
-    """The id of the last event there was, whether it is still kept or not."""
+    """Return the id of the last event, even if it was pruned."""
     row = tx.fetch_one(_LAST[outbox])
     return int(row[0]) if row is not None else pruned_upto(tx, outbox)
 
 
 def pruned_upto(tx: Transaction, outbox: Outbox = "lots") -> int:
-    """The id up to which events were pruned; 0 if none was."""
+    """Return the id up to which events were pruned, or 0."""
     row = tx.fetch_one("pruned_upto", outbox=outbox)
     return int(row[0]) if row is not None else 0
 
 
 def check_not_pruned(tx: Transaction, after: int, outbox: Outbox = "lots") -> None:
-    """Refuse to go on after an event when some that followed it are gone, or that never was.
+    """Refuse to continue after an event that never was, or whose successors were pruned.
 
-    To begin at 0 is to ask for all that is kept.
+    0 asks for all events that exist.
     """
     upto = pruned_upto(tx, outbox)
     if after > (last := last_id(tx, outbox)):
         raise Conflict(
-            f"there is no event {after}: the last one is {last}. If there was, an older database "
-            f"was put in place since; look at the {outbox} themselves, then go on after {last}"
+            f"there is no event {after}: the last one is {last}. If it existed, the database was "
+            f"restored from a backup; read the {outbox} themselves, then continue after {last}"
         )
     if 0 < after < upto:
         raise Conflict(
-            f"the events after {after} were pruned up to {upto}; look at the {outbox} themselves, "
-            f"then go on after {upto}"
+            f"the events after {after} were pruned up to {upto}; read the {outbox} themselves, "
+            f"then continue after {upto}"
         )

@@ -1,4 +1,4 @@
-"""The rows of lots, one frozen value per table; field order is column order."""
+"""The rows of lots, one frozen value for each table; field order is column order."""
 
 from penstock.catalog.rows import Row
 from penstock.clock import Micros
@@ -7,7 +7,7 @@ from penstock.states import ManifestState
 
 
 class LotDatasetRow(Row, frozen=True):
-    """How the lots of a dataset are cut."""
+    """The partitioning of a dataset."""
 
     dataset_id: str
     interval: str
@@ -17,10 +17,10 @@ class LotDatasetRow(Row, frozen=True):
 
 
 class LandingRow(Row, frozen=True):
-    """That the objects of a dataset arrive, and what was met where they do.
+    """The arrival of objects of a dataset, and its problems.
 
-    `error` says why it could not be looked at, since `failed_at`. Of the objects there that cannot
-    be taken into lots `example` is one, and `reason` why.
+    `error` is why the location cannot be read since `failed_at`. `untaken` objects fit into no lot;
+    `example` is one of them, with its `reason`.
     """
 
     dataset_id: str
@@ -47,14 +47,14 @@ class ManifestRow(Row, frozen=True):
 
 
 class RunEndRow(Row, frozen=True):
-    """That a run of ours has ended."""
+    """The end of a run that claimed lots."""
 
     at: Micros
     run_id: str
 
 
 class LotEventRow(Row, frozen=True):
-    """Something that happened to a lot."""
+    """An event of a lot."""
 
     at: Micros
     kind: str
@@ -67,7 +67,7 @@ class LotEventRow(Row, frozen=True):
 
 
 class SubscriberRow(Row, frozen=True):
-    """Who is told of what happens, how far it was told, and who is at it."""
+    """A subscriber: its filter, its cursor, its lease and its last failure."""
 
     name: str
     kind: SubscriberKind
@@ -88,5 +88,5 @@ class SubscriberRow(Row, frozen=True):
     updated_at: Micros
 
     def wants(self, namespace: str, dataset: str) -> bool:
-        """Whether it is told of what happens to this dataset."""
+        """Whether it receives the events of a dataset."""
         return self.namespace in ("", namespace) and self.dataset in ("", dataset)

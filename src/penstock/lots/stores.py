@@ -1,7 +1,7 @@
-"""Object stores of our own: a folder that is one is known by a mark in it, and never by its path.
+"""Object stores of this server: a folder is recognized by a mark in it, never by its path.
 
-A folder whose disk is not mounted looks like one that is empty. So the database remembers which
-folders were begun as stores; one of these without its mark is away (ADR 0014).
+A folder whose disk is not mounted looks empty. So the database records the folders that are stores;
+such a folder without its mark is unavailable (ADR 0014).
 """
 
 from typing import ClassVar
@@ -15,19 +15,19 @@ from penstock.store.write_queue import WriteQueue
 
 
 class BeginStore(Write, frozen=True):
-    """Note that a folder has the mark of a store from now on."""
+    """Record that a folder has the mark of a store."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it executes a statement itself
 
     url: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One row."""
+        """Write the row."""
         uow.tx.execute("begin_store", url=self.url, now=now)
 
 
 def open_store(catalog: WriteQueue, url: str, below: str = "") -> Objects:
-    """A store of ours, or a folder below it; it is marked when it is first used."""
+    """Open a store of this server, or a folder below it; mark a new store."""
     folder = local_folder(url)
     if folder is not None:
         name = folder.absolute().as_uri()

@@ -1,4 +1,4 @@
-"""The rows of lots as a batch of writes sees them, beside the catalog's own."""
+"""The tables of lots in a unit of work."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
@@ -22,11 +22,11 @@ NO_NOTES: Notes = MappingProxyType({})
 
 
 class LotEventKind(StrEnum):
-    """What can happen to a lot that others may want to know."""
+    """The kinds of lot events."""
 
-    PUBLISHED = "published"  # there is a version of it to be read
-    ANNOUNCED = "announced"  # some of it is there, but nobody reads it yet
-    REMOVED = "removed"  # its data was cleaned away
+    PUBLISHED = "published"  # a version can be read
+    ANNOUNCED = "announced"  # a version exists, but cannot be read yet
+    REMOVED = "removed"  # the data was removed
 
 
 class _Gone(Struct, frozen=True):
@@ -34,7 +34,7 @@ class _Gone(Struct, frozen=True):
 
 
 class LotTables:
-    """Rows by table; the outboxes are only written."""
+    """The rows of each table by key; the outboxes are only written."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
@@ -48,7 +48,7 @@ class LotTables:
         self.append_only: tuple[TableCache[Any], ...] = (self.events, self.run_ends)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return every change."""
         return [
             ("put_lot_datasets", self.datasets.changed()),
             ("forget_lot_landings", [_Gone(key) for key in self.landings.gone()]),
@@ -58,21 +58,21 @@ class LotTables:
             ("add_run_ends", self.run_ends.changed()),
         ]
 
-    def check_cut(self, dataset_id: str, name: str, lots: Iterable[str]) -> None:
-        """Refuse lots that are of another interval than the one the dataset is cut by."""
-        cut = self.datasets.get(dataset_id)
-        if cut is None or not cut.interval:
+    def check_interval(self, dataset_id: str, name: str, lots: Iterable[str]) -> None:
+        """Refuse lots that do not have the interval of the dataset."""
+        row = self.datasets.get(dataset_id)
+        if row is None or not row.interval:
             return
         for lot in lots:
-            named = parse_interval(check_lot(lot))
-            if named is None or named.interval != cut.interval:
+            parsed = parse_interval(check_lot(lot))
+            if parsed is None or parsed.interval != row.interval:
                 raise Invalid(
-                    f"the lots of {name}, version {cut.label}, are cut by {cut.interval}, and lot "
+                    f"the lots of {name}, version {row.label}, are cut by {row.interval}, and lot "
                     f"{lot} is none of these; name one such as "
-                    f"{IntervalLot(Interval(cut.interval), 0).id}"
+                    f"{IntervalLot(Interval(row.interval), 0).id}"
                 )
 
-    def tell(
+    def add_event(
         self,
         kind: LotEventKind,
         dataset_id: str,
@@ -84,25 +84,25 @@ class LotTables:
         job_id: str | None = None,
         run_id: str | None = None,
     ) -> None:
-        """Put an event into the outbox: it leaves with the commit, or not at all."""
+        """Put an event into the outbox; it is sent only if the unit of work commits."""
         row = LotEventRow(now, kind, dataset_id, lot, state, version_id, job_id, run_id)
         self.events.put(object(), row)
 
-    def tell_end(self, run_id: str, now: Micros) -> None:
-        """Put the end of a run of ours into the outbox of runs."""
+    def add_run_end(self, run_id: str, now: Micros) -> None:
+        """Put the end of a run into the outbox of runs."""
         self.run_ends.put(run_id, RunEndRow(now, run_id))
 
     def put_manifest(
         self, version_id: str, dataset_id: str, lot: str, note: ManifestNote, now: Micros
     ) -> None:
-        """Note the manifest of a lot's new version."""
+        """Write the manifest of a lot's new version."""
         row = ManifestRow(
             version_id, dataset_id, lot, note.state, note.key, note.uris, note.bytes, note.digest,
             note.attempt, now,
         )  # fmt: skip
         self.manifests.put(version_id, row)
 
-    def published(
+    def publish(
         self,
         lot: str,
         versions: Mapping[str, str],
@@ -113,17 +113,17 @@ class LotTables:
         run_id: str | None,
         held: Collection[str] = (),
     ) -> None:
-        """A lot has new versions, by dataset: note their manifests, and tell.
+        """Write the manifests and events of new versions of a lot, by dataset.
 
-        Nobody may read yet those of the datasets that are `held`.
+        Versions of datasets in `held` are announced only: they cannot be read yet.
         """
         for dataset_id, version_id in versions.items():
-            found = notes.get(dataset_id)
-            if found is not None:
-                self.put_manifest(version_id, dataset_id, lot, found, now)
-            state = found.state if found is not None else ManifestState.COMPLETE
+            note = notes.get(dataset_id)
+            if note is not None:
+                self.put_manifest(version_id, dataset_id, lot, note, now)
+            state = note.state if note is not None else ManifestState.COMPLETE
             kind = LotEventKind.ANNOUNCED if dataset_id in held else LotEventKind.PUBLISHED
-            self.tell(
+            self.add_event(
                 kind, dataset_id, lot, now,
                 version_id=version_id, state=state, job_id=job_id, run_id=run_id,
             )  # fmt: skip

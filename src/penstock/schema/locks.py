@@ -42,7 +42,7 @@ class Wiring(Shape, frozen=True):
 
 
 class PinnedInput(Shape, frozen=True):
-    """A dataset that a claim reads, at the version that it had when the claim was taken."""
+    """An input of a claim, at the version that it had when the claim began."""
 
     namespace: str
     name: str
@@ -50,7 +50,7 @@ class PinnedInput(Shape, frozen=True):
 
 
 class Claim(Shape, frozen=True):
-    """One job's hold on one lot; its id is that of its run."""
+    """A claim of one job on one lot; its id is also that of its run."""
 
     id: str
     token: int
@@ -85,9 +85,9 @@ class ShownClaim(Shape, frozen=True):
 
 
 class HeldWhole(Shape, frozen=True):
-    """The dataset or job whose hold stops a job.
+    """The hold of a whole dataset or job.
 
-    A hold of kind LINEAGE follows that of a dataset upstream, its `source`, and ends with it.
+    A hold of kind LINEAGE follows the hold of a dataset upstream, its `source`, and ends with it.
     """
 
     kind: str
@@ -113,7 +113,7 @@ class NoWorkReason(Shape, frozen=True):
 
 
 class HeldDataset(Shape, frozen=True):
-    """Whether a dataset is held."""
+    """A dataset and its hold, if it has one."""
 
     namespace: str
     name: str
@@ -121,13 +121,13 @@ class HeldDataset(Shape, frozen=True):
 
 
 class ReleasedJob(Wiring, frozen=True, kw_only=True):
-    """A job whose hold has ended, and the holds that still stop it."""
+    """A released job, and the holds that still stop it."""
 
     stopped_by: Sequence[HeldWhole]
 
 
 class ReleasedDataset(HeldDataset, frozen=True, kw_only=True):
-    """A dataset whose hold has ended, and the holds that still stop jobs that read or write it."""
+    """A released dataset, and the holds that still stop jobs that read or write it."""
 
     stopped_by: Sequence[HeldWhole]
 
@@ -141,7 +141,7 @@ class Stopped(Shape, frozen=True):
 
 
 class LockedDataset(Shape, frozen=True):
-    """A dataset of a live claim, and what the claim locks of it."""
+    """A dataset of a live claim, and its locks."""
 
     namespace: str
     name: str
@@ -151,7 +151,7 @@ class LockedDataset(Shape, frozen=True):
 
 
 class Lock(Shape, frozen=True):
-    """A live claim, and what it locks."""
+    """A live claim and its locks."""
 
     namespace: str
     job: str
@@ -214,9 +214,9 @@ class Reason(Shape, frozen=True, omit_defaults=True):
 
 
 class RootCause(Shape, frozen=True):
-    """A job at which a chain of causes ends, and the reasons that no other job explains.
+    """A job where a chain of causes ends, and the reasons that no other job explains.
 
-    There are no reasons if nothing stops the job any more.
+    The reasons are empty if nothing stops the job any more.
     """
 
     namespace: str

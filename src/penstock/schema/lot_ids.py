@@ -1,4 +1,4 @@
-"""Lot ids: an interval of UTC such as `20230206PT5M286`, or any name that is safe in a path.
+"""Lot ids: an interval of UTC such as `20230206PT5M286`, or any text that is safe in a path.
 
 An interval lot is the day, the length of the interval and its ordinal in that day; a whole
 day (`20230206PT24H`) has no ordinal. Every other id is free-form: it has no interval.
@@ -26,7 +26,7 @@ _LAST = from_datetime(datetime.max.replace(tzinfo=UTC))
 
 
 class Interval(StrEnum):
-    """The lengths that an interval lot can have; each divides a day of UTC."""
+    """The lengths of interval lots; each divides a day of UTC."""
 
     MINUTES_5 = "PT5M"
     MINUTES_10 = "PT10M"
@@ -70,12 +70,12 @@ _ORDINAL_DIGITS = {
 }
 _DIGITS = re.compile("[0-9]+")
 _INTERVAL_SHAPE = re.compile(f"([0-9]+)({'|'.join(Interval)})([0-9]*)", re.IGNORECASE)
-# Half a surrogate pair cannot be written as UTF-8, so no database or store takes it.
+# UTF-8 cannot encode half a surrogate pair, so no database or store accepts it.
 _UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class IntervalLot(msgspec.Struct, frozen=True):
-    """One interval of UTC; its end is not part of it."""
+    """One half-open interval of UTC."""
 
     interval: Interval
     start: Micros
@@ -108,7 +108,7 @@ class IntervalLot(msgspec.Struct, frozen=True):
 
     @property
     def next(self) -> Self:
-        """The interval that begins where this one ends."""
+        """The following interval."""
         return type(self)(self.interval, self.end)
 
 
@@ -122,7 +122,7 @@ def check_lot(text: str) -> str:
         )
     if unsafe := _UNSAFE.search(text):
         raise Invalid(
-            f"lot id {_shown(text)} has {unsafe[0]!r} in it; use no slash, backslash "
+            f"lot id {_shown(text)} contains {unsafe[0]!r}; use no slash, backslash "
             "or control character"
         )
     if text in DOTS:
@@ -186,8 +186,8 @@ def _parse_ordinal(lot: str, interval: Interval, ordinal: str) -> int:
 def sort_key(lot: str) -> str:
     """Return a text whose byte order is the order in which lots are worked on.
 
-    A number is written behind the count of its digits, so `9` comes before `10`, and one
-    interval's lots come by time. Leading zeros decide only between ids that are otherwise equal.
+    Each number is preceded by the count of its digits, so `9` sorts before `10` and the lots of an
+    interval sort by time. Leading zeros only break ties.
     """
     zeros = []
 

@@ -1,1 +1,1 @@
-"""Webhooks and OpenLineage backends, and the delivery to them."""
+"""Subscribers: webhooks and OpenLineage backends, and the delivery of events to them."""

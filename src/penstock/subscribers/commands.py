@@ -1,4 +1,4 @@
-"""Subscribers: who is told of what happens to lots; set, taken by a deliverer, moved on."""
+"""The tables and writes of subscribers: set, leased by a deliverer, advanced."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ from penstock.schema.subscribers import SubscriberKind
 from penstock.store.table_cache import TableCache
 from penstock.store.unit_of_work import Changes
 
-SUBSCRIBERS_MAX = 100  # each may need a thread
+SUBSCRIBERS_MAX = 100  # each one may need a thread
 ERROR_CHARS_MAX = 1000
 WAIT_SECONDS_MAX = 300.0
 ASKED_SECONDS_MAX = 3600.0
@@ -47,7 +47,7 @@ class SubscriberTables:
         self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return every change."""
         return [
             ("forget_subscribers", [_Gone(name) for name in self.subscribers.gone()]),
             ("put_subscribers", self.subscribers.changed()),
@@ -59,7 +59,7 @@ class SubscriberTables:
 
 
 class DeliveryState(StrEnum):
-    """How far a subscriber is."""
+    """The progress of a subscriber."""
 
     ALL = "told"
     BEHIND = "behind"
@@ -67,15 +67,15 @@ class DeliveryState(StrEnum):
 
 
 def outbox_of(kind: SubscriberKind) -> Outbox:
-    """Which outbox subscribers of a kind follow."""
+    """Return the outbox that subscribers of a kind read."""
     return "runs" if kind == SubscriberKind.OPENLINEAGE else "lots"
 
 
 class SetSubscriber(Write, frozen=True):
-    """Make a subscriber, or change it. A new one is told of what happens from now on.
+    """Create or change a subscriber; a new one receives events from now on.
 
-    The secret is encrypted already. Without one it keeps the one it has; None takes it away.
-    `after` sets how far it was told.
+    The secret is encrypted already: UNSET keeps the current one, None removes it. `after` moves the
+    cursor.
     """
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
@@ -90,27 +90,33 @@ class SetSubscriber(Write, frozen=True):
     after: int | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
-        """Whoever delivers to it now is refused, and reads it anew."""
+        """Write the subscriber; its token changes, so a running delivery is refused."""
         self._check()
         cache = uow.tables(SubscriberTables).subscribers
-        held = cache.get(self.name)
-        if held is None and len(load_subscribers(uow.tx)) >= SUBSCRIBERS_MAX:
-            raise Conflict(f"there are {SUBSCRIBERS_MAX} subscribers, and no more can be had")
-        if held is not None and outbox_of(held.kind) != outbox_of(self.kind) and self.after is None:
+        before = cache.get(self.name)
+        if before is None and len(load_subscribers(uow.tx)) >= SUBSCRIBERS_MAX:
             raise Conflict(
-                f"{self.name!r} is a subscriber of kind {held.kind}, whose events are others; "
-                "delete it, or give it another name"
+                f"there are {SUBSCRIBERS_MAX} subscribers already; delete one to add another"
+            )
+        if (
+            before is not None
+            and outbox_of(before.kind) != outbox_of(self.kind)
+            and self.after is None
+        ):
+            raise Conflict(
+                f"{self.name!r} is a subscriber of kind {before.kind}, which reads other events; "
+                "delete it, or use another name"
             )
         outbox, after = outbox_of(self.kind), self.after
         if after is not None:
             check_not_pruned(uow.tx, after, outbox)
-        elif held is not None:
-            after = held.cursor
+        elif before is not None:
+            after = before.cursor
         else:
             after = last_id(uow.tx, outbox)
         secret = self.secret
         if isinstance(secret, UnsetType):
-            secret = held.secret if held is not None else None
+            secret = before.secret if before is not None else None
         row = SubscriberRow(
             name=self.name,
             kind=self.kind,
@@ -119,15 +125,15 @@ class SetSubscriber(Write, frozen=True):
             namespace=self.namespace,
             dataset=self.dataset,
             cursor=after,
-            token=held.token + 1 if held is not None else 1,
+            token=before.token + 1 if before is not None else 1,
             owner="",
             lease_until=0,
             failures=0,
             next_try_at=0,
             error="",
-            failed_at=held.failed_at if held is not None else None,
-            delivered_at=held.delivered_at if held is not None else None,
-            created_at=held.created_at if held is not None else now,
+            failed_at=before.failed_at if before is not None else None,
+            delivered_at=before.delivered_at if before is not None else None,
+            created_at=before.created_at if before is not None else now,
             updated_at=now,
         )
         cache.put(self.name, row)
@@ -135,7 +141,7 @@ class SetSubscriber(Write, frozen=True):
         return row
 
     def _detail(self) -> str:
-        """The change without its secret."""
+        """Describe the change without its secret."""
         secret = "kept" if isinstance(self.secret, UnsetType) else "set" if self.secret else "none"
         change = {
             "kind": self.kind,
@@ -157,7 +163,9 @@ class SetSubscriber(Write, frozen=True):
         if isinstance(self.secret, str) and not is_sealed(self.secret):
             check_secret(self.secret)
         if self.after is not None and self.after < 0:
-            raise Invalid("a subscriber goes on after an event; 0 is before the first")
+            raise Invalid(
+                "the cursor of a subscriber cannot be negative; 0 is before the first event"
+            )
 
 
 def _check_url(url: str) -> None:
@@ -169,11 +177,11 @@ def _check_url(url: str) -> None:
     if not usable or not url.isascii() or not url.isprintable() or " " in url:
         raise Invalid("that URL cannot be called; write it like https://host/path")
     if parts.username is not None or parts.password is not None:
-        raise Invalid("leave the password out of the URL: a secret proves who is calling")
+        raise Invalid("leave the password out of the URL; use a secret to authenticate the call")
 
 
 class DeleteSubscriber(Write, frozen=True):
-    """Tell a subscriber nothing more."""
+    """Delete a subscriber."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -181,72 +189,72 @@ class DeleteSubscriber(Write, frozen=True):
     name: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
-        """What it was."""
+        """Delete it, and return its last state."""
         cache = uow.tables(SubscriberTables).subscribers
-        row = _known(cache.get(self.name), self.name)
+        row = _require(cache.get(self.name), self.name)
         cache.put(self.name, None)
         audit.append(uow.tx, now, self.who, "delete subscriber", self.name)
         return row
 
 
 class AcquireSubscriber(Write, frozen=True):
-    """Be the one who delivers to a subscriber, unless somebody else is."""
+    """Acquire the lease of a subscriber for a deliverer."""
 
     name: str
     owner: str
     lease_seconds: float
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
-        """The subscriber, with the token that goes with each further write."""
+        """Acquire it; return the subscriber with the token of all further writes."""
         cache = uow.tables(SubscriberTables).subscribers
-        row = _known(cache.get(self.name), self.name)
+        row = _require(cache.get(self.name), self.name)
         if is_leased_elsewhere(row, self.owner, self.lease_seconds, now):
             raise Conflict(f"{row.owner} delivers to subscriber {self.name!r}")
         if is_backing_off(row, now):
-            raise Conflict(f"subscriber {self.name!r} is tried again later")
-        taken = replace(
+            raise Conflict(f"subscriber {self.name!r} is backing off after a failure")
+        leased = replace(
             row,
             token=row.token + 1,
             owner=self.owner,
             lease_until=now + round(self.lease_seconds * SECOND),
         )
-        cache.put(self.name, taken)
-        return taken
+        cache.put(self.name, leased)
+        return leased
 
 
 class RenewSubscribers(Write, frozen=True):
-    """Say that deliveries go on."""
+    """Renew the leases of subscribers."""
 
-    held: tuple[tuple[str, int], ...]  # names and tokens
+    leases: tuple[tuple[str, int], ...]  # names and tokens
     lease_seconds: float
 
     def execute(self, uow: UnitOfWork, now: Micros) -> set[str]:
-        """The names of those that are not ours any more."""
+        """Renew them; return the names of those that were lost."""
         cache = uow.tables(SubscriberTables).subscribers
-        cache.prefetch(name for name, _ in self.held)
+        cache.prefetch(name for name, _ in self.leases)
         lost = set()
-        for name, token in self.held:
+        for name, token in self.leases:
             row = cache.get(name)
             if row is None or row.token != token:
                 lost.add(name)
-            elif row.owner:  # otherwise its deliverer has let it go just now
+            elif row.owner:  # else its delivery has just ended
                 until = now + round(self.lease_seconds * SECOND)
                 cache.put(name, replace(row, lease_until=until))
         return lost
 
 
 class MoveCursor(Write, frozen=True):
-    """A subscriber has had all events up to one; with 0 seconds of lease it is let go."""
+    """Move the cursor of a subscriber; a lease of 0 seconds releases it."""
 
     name: str
     token: int
     cursor: int
     lease_seconds: float
-    delivered: bool  # not only passed over
+    delivered: bool  # false if all events were skipped
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Only for whoever holds it."""
-        row = _held(uow, self.name, self.token)
+        """Write it, if the token is current."""
+        row = _require_token(uow, self.name, self.token)
         moved = replace(
             row,
             cursor=max(row.cursor, self.cursor),
@@ -259,18 +267,18 @@ class MoveCursor(Write, frozen=True):
 
 
 class FailDelivery(Write, frozen=True):
-    """A subscriber did not take an event: it is let go, and tried again after a while."""
+    """Record a failed delivery: release the subscriber, and retry it after a backoff."""
 
     name: str
     token: int
     cursor: int
     error: str
-    asked_seconds: float = 0.0  # for how long the receiver wants to be left alone
-    delivered: bool = False  # it took others just before
+    asked_seconds: float = 0.0  # the wait that the receiver asked for
+    delivered: bool = False  # earlier events of this delivery succeeded
 
     def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
-        """Only for whoever holds it."""
-        row = _held(uow, self.name, self.token)
+        """Write it, if the token is current."""
+        row = _require_token(uow, self.name, self.token)
         failures = 1 if self.delivered else row.failures + 1
         wait = max(retry_seconds(failures), min(self.asked_seconds, ASKED_SECONDS_MAX))
         failed = replace(
@@ -289,22 +297,22 @@ class FailDelivery(Write, frozen=True):
 
 
 def is_leased_elsewhere(row: SubscriberRow, owner: str, lease_seconds: float, now: Micros) -> bool:
-    """Whether somebody else delivers to a subscriber."""
+    """Whether another deliverer has leased a subscriber."""
     return row.owner != owner and lasts(row.lease_until, round(lease_seconds * SECOND), now)
 
 
 def is_backing_off(row: SubscriberRow, now: Micros) -> bool:
-    """Whether a subscriber is left alone for a while, because it took something not."""
+    """Whether a subscriber backs off after a failure."""
     return lasts(row.next_try_at, row.next_try_at - (row.failed_at or 0), now)
 
 
 def retry_seconds(failures: int) -> float:
-    """How many seconds to wait after so many failures in a row."""
+    """Return the backoff after so many consecutive failures, in seconds."""
     return min(2.0 ** min(failures - 1, 30), WAIT_SECONDS_MAX)
 
 
 def count_by_delivery(tx: Transaction) -> Mapping[DeliveryState, int]:
-    """How many subscribers are how far."""
+    """Count the subscribers by progress."""
     rows = load_subscribers(tx)
     last = {outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}}
     return Counter(
@@ -318,12 +326,12 @@ def count_by_delivery(tx: Transaction) -> Mapping[DeliveryState, int]:
 
 
 def load_subscribers(tx: Transaction) -> list[SubscriberRow]:
-    """Every subscriber, by name."""
+    """Load all subscribers, by name."""
     return tx.rows(SubscriberRow, "all_subscribers")
 
 
 def stored_secrets(tx: Transaction) -> dict[str, str]:
-    """The secrets of subscribers as they are stored."""
+    """Load the stored secrets of subscribers."""
     return {
         f"the secret of subscriber {row.name}": row.secret
         for row in load_subscribers(tx)
@@ -332,19 +340,19 @@ def stored_secrets(tx: Transaction) -> dict[str, str]:
 
 
 def check_secret(secret: str) -> str:
-    """Refuse a secret that cannot stand in a header."""
+    """Refuse a secret that is not valid in a header."""
     if not _SECRET.fullmatch(secret):
         raise Invalid("a secret is 1 to 1000 printable ASCII characters without spaces")
     return secret
 
 
 def get_subscriber(tx: Transaction, name: str) -> SubscriberRow:
-    """One subscriber, or NotFound."""
-    found: Iterable[SubscriberRow] = tx.rows(SubscriberRow, "subscribers_by_names", names=[name])
-    return _known(next(iter(found), None), name)
+    """Read one subscriber, or raise NotFound."""
+    rows: Iterable[SubscriberRow] = tx.rows(SubscriberRow, "subscribers_by_names", names=[name])
+    return _require(next(iter(rows), None), name)
 
 
-def _known(row: SubscriberRow | None, name: str) -> SubscriberRow:
+def _require(row: SubscriberRow | None, name: str) -> SubscriberRow:
     if row is None:
         raise NotFound(
             f"there is no subscriber {name[:100]!r}; `penstock subscribers list` lists them"
@@ -352,11 +360,11 @@ def _known(row: SubscriberRow | None, name: str) -> SubscriberRow:
     return row
 
 
-def _held(uow: UnitOfWork, name: str, token: int) -> SubscriberRow:
-    row = _known(uow.tables(SubscriberTables).subscribers.get(name), name)
+def _require_token(uow: UnitOfWork, name: str, token: int) -> SubscriberRow:
+    row = _require(uow.tables(SubscriberTables).subscribers.get(name), name)
     if row.token != token:
         raise Conflict(
-            f"subscriber {name!r} was taken or changed since: its token is {row.token}, "
+            f"subscriber {name!r} was acquired or changed since: its token is {row.token}, "
             f"not {token}; nothing was changed"
         )
     return row

@@ -1,9 +1,9 @@
-"""Telling subscribers: at least once, in order, and none is held up by another.
+"""Delivery to subscribers: at least once, in order, and independent of each other.
 
-Every server may have a deliverer. A subscriber belongs to one of them at a time, by a lease: who
-dies loses it within seconds. Its cursor moves after the answer, so what was on its way when
-somebody died is sent again, under the same name. What a receiver refuses is never skipped: it is
-tried again, ever more rarely.
+Every server may have a deliverer. A lease assigns a subscriber to one deliverer at a time; a dead
+deliverer loses it within seconds. The cursor moves after the answer, so a delivery that a crash
+cut off is sent again under the same name. A refused event is never skipped: it is retried with a
+growing backoff.
 """
 
 import logging
@@ -25,6 +25,7 @@ from penstock.ids import new_id
 from penstock.lots.outbox import CHANNEL, Outbox, last_id
 from penstock.lots.rows import SubscriberRow
 from penstock.store.write_queue import WriteQueue
+from penstock.subscribers import payloads
 from penstock.subscribers.commands import (
     AcquireSubscriber,
     FailDelivery,
@@ -35,7 +36,7 @@ from penstock.subscribers.commands import (
     load_subscribers,
     outbox_of,
 )
-from penstock.subscribers.payloads import EventPosts, load_posts
+from penstock.subscribers.payloads import EventPosts
 from penstock.telemetry import logs
 
 if TYPE_CHECKING:
@@ -48,21 +49,22 @@ SWEEP_SECONDS = 1.0
 LEASE_SECONDS = 10.0
 ANSWER_SECONDS_MAX = 30.0
 _STOP_SECONDS = 2.0
+_FAILED = "delivery failed; it is retried"
 
 
 class DeliveryFailure(Struct, frozen=True):
-    """Why something was not taken, and how long the receiver asked to wait."""
+    """The error of a failed delivery, and the wait that the receiver asked for."""
 
     error: str
     wait_seconds: float = 0.0
 
 
 class Deliverer:
-    """Watches the outboxes, and has a thread for each subscriber that there is something for."""
+    """Watches the outboxes, and starts a thread for each subscriber with new events."""
 
     def __init__(
         self,
-        catalog: WriteQueue,
+        writes: WriteQueue,
         database: Database,
         clock: Clock,
         *,
@@ -71,7 +73,7 @@ class Deliverer:
         lease_seconds: float = LEASE_SECONDS,
         answer_seconds_max: float = ANSWER_SECONDS_MAX,
     ) -> None:
-        self._catalog = catalog
+        self._writes = writes
         self._database = database
         self._clock = clock
         self._secrets = secrets
@@ -79,20 +81,20 @@ class Deliverer:
         self._lease_seconds = lease_seconds
         self.answer_seconds_max = answer_seconds_max
         self._owner = f"{socket.gethostname()} {new_id()}"
-        self._working: dict[str, Delivery] = {}
+        self._running: dict[str, Delivery] = {}
         self._lock = threading.Lock()
         self._listener: Listener | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._trouble = logs.Trouble(log, "nothing was delivered, and will be tried again")
+        self._trouble = logs.Trouble(log, _FAILED)
         self._thread = threading.Thread(target=self._run, name="penstock-deliverer", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin no delivery any more; one that a receiver keeps waiting is left to itself."""
+        """Start no delivery any more; do not wait for one whose receiver is slow."""
         self._stopping.set()
         self.wake()
         if self._thread.is_alive():
@@ -102,7 +104,7 @@ class Deliverer:
             delivery.thread.join(max(0.0, deadline - time.monotonic()))
 
     def wake(self) -> None:
-        """Something happened, or a subscriber was changed: look now."""
+        """Look for new events now: one was committed, or a subscriber changed."""
         self._news.set()
         listener = self._listener
         if listener is not None:
@@ -116,24 +118,24 @@ class Deliverer:
             except PenstockError as error:
                 self._trouble.met(error)
             except Exception:
-                log.exception("nothing was delivered, and will be tried again")
+                log.exception(_FAILED)
             self._news.wait(self._sweep_seconds)
             self._news.clear()
 
     def _listen(self) -> None:
-        """Look whenever something was committed, for as long as there are subscribers."""
+        """Look after every commit, while subscribers exist."""
         with self._database.listen(CHANNEL) as listener:
             self._listener = listener
             try:
                 while not self._stopping.is_set() and self._look():
                     listener.wait(self._sweep_seconds)
-                    self._keep()
+                    self._renew()
             finally:
                 self._listener = None
 
     def _look(self) -> bool:
-        """Set going what is due; False if there is no subscriber at all."""
-        with self._catalog.read() as tx:
+        """Start the deliveries that are due; return False if no subscriber exists."""
+        with self._writes.read() as tx:
             rows = load_subscribers(tx)
             last: dict[Outbox, int] = {
                 outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}
@@ -150,74 +152,74 @@ class Deliverer:
         return bool(rows)
 
     def _begin(self, name: str) -> None:
-        # Late, because it loads httpx: most servers have nobody to tell, and start faster without.
+        # Imported late: it loads httpx, and most servers have no subscriber and start faster.
         from penstock.subscribers.sender import Delivery
 
         with self._lock:
-            if name in self._working or self._stopping.is_set():
+            if name in self._running or self._stopping.is_set():
                 return
-            delivery = self._working[name] = Delivery(self, name)
+            delivery = self._running[name] = Delivery(self, name)
         delivery.thread.start()
 
     def _deliveries(self) -> "list[Delivery]":
         with self._lock:
-            return list(self._working.values())
+            return list(self._running.values())
 
-    def _keep(self) -> None:
-        """Renew the leases of what is under way, a receiver may take its time to answer."""
-        held = {each.name: each for each in self._deliveries() if each.token is not None}
-        refs = tuple((name, each.token or 0) for name, each in held.items())
+    def _renew(self) -> None:
+        """Renew the leases of running deliveries: a receiver may answer slowly."""
+        running = {each.name: each for each in self._deliveries() if each.token is not None}
+        refs = tuple((name, each.token or 0) for name, each in running.items())
         if refs:
-            lost = self._catalog.submit(RenewSubscribers(refs, self._lease_seconds)).result()
+            lost = self._writes.submit(RenewSubscribers(refs, self._lease_seconds)).result()
             for name in lost:
-                held[name].lost(refs)
+                running[name].mark_lost(refs)
 
-    # What follows is called from the threads of deliveries.
+    # The methods below are called from the threads of deliveries.
 
-    def take(self, name: str) -> SubscriberRow:
-        """The subscriber, to deliver to."""
-        return self._catalog.submit(
+    def acquire(self, name: str) -> SubscriberRow:
+        """Acquire the lease of a subscriber."""
+        return self._writes.submit(
             AcquireSubscriber(name, self._owner, self._lease_seconds)
         ).result()
 
-    def revealed(self, row: SubscriberRow) -> SubscriberRow:
-        """The subscriber with its secret decrypted."""
+    def reveal(self, row: SubscriberRow) -> SubscriberRow:
+        """Decrypt the secret of a subscriber."""
         if row.secret is None or self._secrets is None:
             return row
         return replace(row, secret=self._secrets.reveal(row.secret))
 
-    def letters(self, row: SubscriberRow, after: int) -> list[EventPosts]:
-        """What is next for a subscriber."""
-        with self._catalog.read() as tx:
-            return load_posts(tx, row, after)
+    def load_posts(self, row: SubscriberRow, after: int) -> list[EventPosts]:
+        """Load the next events for a subscriber."""
+        with self._writes.read() as tx:
+            return payloads.load_posts(tx, row, after)
 
     def save(self, row: SubscriberRow, cursor: int, *, delivered: bool, done: bool) -> None:
-        """Move the cursor of a subscriber; when all is done, let it go."""
+        """Move the cursor of a subscriber; release the subscriber when all is done."""
         lease = 0.0 if done else self._lease_seconds
-        self._catalog.submit(MoveCursor(row.name, row.token, cursor, lease, delivered)).result()
+        self._writes.submit(MoveCursor(row.name, row.token, cursor, lease, delivered)).result()
 
     def fail(
         self, row: SubscriberRow, cursor: int, failure: DeliveryFailure, *, delivered: bool = False
     ) -> None:
-        """Note a failure, and try again later."""
+        """Record a failure; the delivery is retried later."""
         log.warning("subscriber %s: %s", row.name, failure.error)
         command = FailDelivery(
             row.name, row.token, cursor, failure.error, failure.wait_seconds, delivered
         )
-        self._catalog.submit(command).result()
+        self._writes.submit(command).result()
 
     def send(self, post: "Callable[[Micros], Posted]") -> "Posted":
-        """Call a subscriber once."""
+        """Call a subscriber once, with the current time."""
         return post(self._clock())
 
     @property
     def is_stopping(self) -> bool:
-        """Whether to send nothing more."""
+        """Whether the deliverer stops."""
         return self._stopping.is_set()
 
-    def over(self, delivery: "Delivery", *, well: bool) -> None:
-        """A delivery has ended; if well, something may have come since it last looked."""
+    def end(self, delivery: "Delivery", *, is_ok: bool) -> None:
+        """End a delivery; after a success, look for events that were committed meanwhile."""
         with self._lock:
-            self._working.pop(delivery.name, None)
-        if well:
+            self._running.pop(delivery.name, None)
+        if is_ok:
             self.wake()

@@ -1,7 +1,7 @@
-"""Our own runs as OpenLineage events, for another backend to receive.
+"""Runs of this server as OpenLineage events for another backend.
 
-They are made from the catalog once a run has ended, when nothing of it changes any more: a START
-and the event of its end, with the datasets it read and wrote, their versions and its lot.
+The events are made from the catalog after a run has ended, when it no longer changes: a START and
+the event of its end, with its datasets, their versions and its lot.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,29 +40,31 @@ _END: Final = {
 
 
 def load_reports(tx: Transaction, run_ids: Iterable[str]) -> dict[str, tuple[Run, bytes, bytes]]:
-    """Each run that is still there and has ended, its START and the event of its end."""
+    """Load each run that exists and has ended, with its START and the event of its end."""
     runs = load_runs(tx, list(dict.fromkeys(run_ids)))
-    made = [v.dataset_version_id.version for r in runs.values() for v in r.output_dataset_versions]
-    rows = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=made) if made else []
+    version_ids = [
+        v.dataset_version_id.version for r in runs.values() for v in r.output_dataset_versions
+    ]
+    rows = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=version_ids) if version_ids else []
     manifests = {row.version_id: row for row in rows}
     return {run.id: (run, *_events(run, manifests)) for run in runs.values() if run.state in _END}
 
 
 def list_datasets(run: Run) -> Iterable[tuple[str, str]]:
-    """The datasets that a run read and wrote, by namespace and name."""
+    """Yield the datasets that a run read and wrote, by namespace and name."""
     for version in (*run.input_dataset_versions, *run.output_dataset_versions):
         yield version.dataset_version_id.namespace, version.dataset_version_id.name
 
 
 def _events(run: Run, manifests: Mapping[str, ManifestRow]) -> tuple[bytes, bytes]:
-    found = lot_facet(stored_json(run.facets).decode())
-    lots = found.all_lots if found is not None else ()
+    facet = lot_facet(stored_json(run.facets).decode())
+    lots = facet.all_lots if facet is not None else ()
     inputs = [_dataset(version, "input", lots, {}) for version in run.input_dataset_versions]
     outputs = [
         _dataset(version, "output", lots, _statistics(version, manifests))
         for version in run.output_dataset_versions
     ]
-    about = {
+    common = {
         "run": {"runId": run.id, "facets": _run_facets(run)},
         "job": {"namespace": run.job.namespace, "name": run.job.name, "facets": {}},
         "inputs": inputs,
@@ -70,9 +72,9 @@ def _events(run: Run, manifests: Mapping[str, ManifestRow]) -> tuple[bytes, byte
         "producer": PRODUCER,
         "schemaURL": f"{_SPEC}RunEvent",
     }
-    begun = {"eventType": "START", "eventTime": run.started_at or run.created_at, **about}
-    ended = {"eventType": _END[run.state], "eventTime": run.ended_at or run.updated_at, **about}
-    return msgspec.json.encode(begun), msgspec.json.encode(ended)
+    start = {"eventType": "START", "eventTime": run.started_at or run.created_at, **common}
+    end = {"eventType": _END[run.state], "eventTime": run.ended_at or run.updated_at, **common}
+    return msgspec.json.encode(start), msgspec.json.encode(end)
 
 
 def _run_facets(run: Run) -> Json:
@@ -91,18 +93,18 @@ def _run_facets(run: Run) -> Json:
 
 
 def _dataset(version: RunDatasetVersion, side: str, lots: Sequence[str], more: Json) -> Json:
-    """A dataset as a run read or wrote it: which version, and which lots of it."""
+    """Return a dataset with the version and the lots that a run read or wrote."""
     facets = dict(more)
     if lots:
         partitions = [{"identifier": lot, "dimensions": {"lot": lot}} for lot in lots]
         condition = {"type": "partition", "partitions": partitions}
         shape = f"{side.title()}Subset{side.title()}DatasetFacet"
         facets["subset"] = _facet(f"{_SUBSET}{shape}", **{f"{side}Condition": condition})
-    named = version.dataset_version_id
+    dataset = version.dataset_version_id
     return {
-        "namespace": named.namespace,
-        "name": named.name,
-        "facets": {"version": _facet(_VERSION, datasetVersion=named.version)},
+        "namespace": dataset.namespace,
+        "name": dataset.name,
+        "facets": {"version": _facet(_VERSION, datasetVersion=dataset.version)},
         f"{side}Facets": facets,
     }
 

@@ -1,4 +1,4 @@
-"""The backend that OPENLINEAGE_URL names: a subscriber that follows the settings by itself."""
+"""The subscriber of OPENLINEAGE_URL, which follows the settings."""
 
 import ipaddress
 import logging
@@ -22,7 +22,7 @@ from penstock.subscribers.commands import (
 
 log = logging.getLogger(__name__)
 
-NAME = "OPENLINEAGE_URL"  # of the subscriber, which nobody sets by hand
+NAME = "OPENLINEAGE_URL"  # the name of the subscriber, which only the settings change
 _WHO = "settings"
 _PORTS = {"http": 80, "https": 443}
 
@@ -33,35 +33,35 @@ def follow_settings(
     secrets: Secrets,
     *,
     own_url: str = "",
-    may_forget: bool = True,
+    may_delete: bool = True,
 ) -> None:
-    """Have the backend that the settings name told of our runs, or none if they name none.
+    """Subscribe the backend of the settings, or delete the subscriber if they name none.
 
-    A server says its own URL, which is not told what it knows. Whoever may have other settings
-    than the servers must not forget what those have set.
+    A server passes its own URL, so that it never subscribes to itself. A process whose settings may
+    differ from those of the servers must not delete the subscriber.
     """
     url = settings.openlineage_url
     if url is not None and own_url and _leads_to(url, own_url):
-        log.warning("%s is this server itself, and is not told of its own runs", NAME)
+        log.warning("%s is this server itself; no subscriber is created", NAME)
         url = None
     with catalog.read() as tx:
         held = next((row for row in load_subscribers(tx) if row.name == NAME), None)
     if url is None:
-        if held is not None and may_forget:
-            with suppress(NotFound):  # another server was quicker
+        if held is not None and may_delete:
+            with suppress(NotFound):  # another server was faster
                 catalog.submit(DeleteSubscriber(_WHO, NAME)).result()
-            log.info("%s is told of our runs no more", held.url)
+            log.info("subscriber deleted url=%s", held.url)
         return
     target, secret = urljoin(url, settings.openlineage_endpoint), settings.openlineage_api_key
     kind = SubscriberKind.OPENLINEAGE
     if held is None or (held.kind, held.url, _revealed(held, secrets)) != (kind, target, secret):
         sealed = None if secret is None else secrets.seal(check_secret(secret))
         catalog.submit(SetSubscriber(_WHO, NAME, kind, target, sealed)).result()
-        log.info("%s is told of our runs", target)
+        log.info("subscriber set url=%s", target)
 
 
 def _revealed(held: SubscriberRow, secrets: Secrets) -> str | None:
-    """The secret that is stored; an empty text if its key is not here."""
+    """Decrypt the stored secret; return an empty text if its key is missing."""
     if held.secret is None:
         return None
     try:
@@ -71,24 +71,24 @@ def _revealed(held: SubscriberRow, secrets: Secrets) -> str | None:
 
 
 def check_not_managed(name: str) -> None:
-    """The subscriber of the settings is changed there, and nowhere else."""
+    """Refuse a change of the subscriber that follows the settings."""
     if name == NAME:
         raise Conflict(
-            f"subscriber {NAME} follows the settings: set {NAME} where the server runs and start "
-            "it again, or give your subscriber another name"
+            f"subscriber {NAME} follows the settings: set {NAME} for the server and restart it, "
+            "or use another name for your subscriber"
         )
 
 
 def _leads_to(url: str, own_url: str) -> bool:
-    """Whether a call of one URL is answered by whoever listens at the other."""
+    """Whether a server that listens at one URL answers calls of the other."""
     there, here = urlsplit(url), urlsplit(own_url)
     if (there.port or _PORTS.get(there.scheme)) != here.port:
         return False
-    found = set(_addresses(there.hostname or ""))
+    targets = set(_addresses(there.hostname or ""))
     own = set(_addresses(here.hostname or ""))
     if any(address.is_unspecified for address in own):
-        return any(_is_of_this_machine(address) for address in found)
-    return bool(found & own)
+        return any(_is_of_this_machine(address) for address in targets)
+    return bool(targets & own)
 
 
 def _addresses(host: str) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
@@ -101,7 +101,7 @@ def _addresses(host: str) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Addr
 
 
 def _is_of_this_machine(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Only an address that this machine has can be listened on here."""
+    """Whether this machine has an address: only its own addresses can be bound."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

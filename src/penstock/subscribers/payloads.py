@@ -1,6 +1,6 @@
-"""What a subscriber is sent for each event: the POSTs, in their order, each with a name of its own.
+"""The requests that a subscriber receives for each event, in order, each with a name.
 
-A delivery has the same name however often it is made, so that a receiver can tell a double.
+A delivery keeps its name when it is repeated, so that a receiver can detect duplicates.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ LINEAGE_PATH = "/api/v1/lineage"
 
 
 class EventPosts(Struct, frozen=True):
-    """An event of an outbox, and what a subscriber is sent for it: nothing, if it is not for it."""
+    """An event of an outbox, and its requests; none if the subscriber does not want the event."""
 
     id: int
-    posts: Sequence[tuple[str, bytes]]  # names of deliveries, and bodies
+    posts: Sequence[tuple[str, bytes]]  # delivery names and bodies
 
 
 def load_posts(tx: Transaction, row: SubscriberRow, after: int) -> list[EventPosts]:
-    """The next events for a subscriber, with those that are passed over."""
+    """Load the next events for a subscriber, with those to skip."""
     if row.kind == SubscriberKind.OPENLINEAGE:
         return _of_runs(tx, row, after)
     return [
@@ -48,16 +48,16 @@ def load_posts(tx: Transaction, row: SubscriberRow, after: int) -> list[EventPos
 def _of_runs(tx: Transaction, row: SubscriberRow, after: int) -> list[EventPosts]:
     ends = tx.fetch("run_ends_after", after=after, most=PAGE)
     reports = load_reports(tx, (run_id for _, _, run_id in ends))
-    letters = []
+    events = []
     for number, _, run_id in ends:
-        report = reports.get(run_id)  # a run may have been pruned meanwhile
+        report = reports.get(run_id)  # the run may have been pruned
         posts: Sequence[tuple[str, bytes]] = ()
         if report is not None and _is_wanted(row, list(list_datasets(report[0]))):
             _, begun, ended = report
             name = f"{row.name}-{number}"
             posts = [(f"{name}-start", begun), (f"{name}-end", ended)]
-        letters.append(EventPosts(number, posts))
-    return letters
+        events.append(EventPosts(number, posts))
+    return events
 
 
 def _is_wanted(row: SubscriberRow, datasets: Sequence[tuple[str, str]]) -> bool:
@@ -67,29 +67,29 @@ def _is_wanted(row: SubscriberRow, datasets: Sequence[tuple[str, str]]) -> bool:
 
 
 def target(row: SubscriberRow) -> str:
-    """Where a subscriber is called; a bare OpenLineage backend is called where all of them are."""
+    """Return the URL of a subscriber; a bare OpenLineage URL gets the standard path."""
     if row.kind == SubscriberKind.OPENLINEAGE and urlsplit(row.url).path in ("", "/"):
         return row.url.rstrip("/") + LINEAGE_PATH
     return row.url
 
 
 def headers(row: SubscriberRow, delivery: str, body: bytes, now: Micros) -> dict[str, str]:
-    """What proves who is calling: a signature, or the key that the other backend has given."""
-    found = {"Content-Type": "application/json", DELIVERY: delivery}
+    """Return the headers that authenticate a call: a signature, or the API key of a backend."""
+    values = {"Content-Type": "application/json", DELIVERY: delivery}
     if row.kind == SubscriberKind.OPENLINEAGE:
-        found[SENDER] = _sender(row)
+        values[SENDER] = _sender(row)
     if row.secret is not None and row.kind == SubscriberKind.OPENLINEAGE:
-        found["Authorization"] = f"Bearer {row.secret}"
+        values["Authorization"] = f"Bearer {row.secret}"
     elif row.secret is not None:
-        found[SIGNATURE] = sign(row.secret, body, now)
-    return found
+        values[SIGNATURE] = sign(row.secret, body, now)
+    return values
 
 
 def is_own_sender(tx: Transaction, sender: str) -> bool:
-    """Whether what was sent comes from a deliverer of this very database, by whatever way."""
+    """Whether a deliverer of this database sent an event, on whatever way."""
     return any(_sender(row) == sender for row in load_subscribers(tx) if row.owner)
 
 
 def _sender(row: SubscriberRow) -> str:
-    """Who delivers: another each time that somebody takes the subscriber, and in no copy of it."""
+    """Return an id that changes with each lease, and differs in copies of the database."""
     return ids.derived_id("sender", row.name, row.owner, str(row.token))

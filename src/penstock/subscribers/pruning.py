@@ -1,4 +1,4 @@
-"""Forgetting old events of the outboxes, once every subscriber has had them."""
+"""Pruning of old outbox events that every subscriber has received."""
 
 import time
 
@@ -22,10 +22,10 @@ def prune_outbox(
     dry_run: bool,
     pause: Pause = time.sleep,
 ) -> int:
-    """Delete events that are older than this, or only count them: how many there were.
+    """Delete events that are older than this; return how many. A dry run only counts.
 
-    What a subscriber has not had yet stays, however old it is. It is done in batches, with a pause
-    as long as the batch took after each, so that servers may go on meanwhile.
+    Events that a subscriber has not received stay. Each batch is followed by an equally long pause,
+    so that servers can write.
     """
     before = cutoff(clock, older_than)
     return sum(_prune(database, outbox, before, dry_run, pause) for outbox in _STATEMENTS)
@@ -49,7 +49,7 @@ def _prune(
         total += len(old)
         if old and not dry_run:
             with paced_write(database, pause) as tx:
-                # A subscriber may have been set back since, to hear them again.
+                # A subscriber may have been moved back since, to receive events again.
                 cursors = [
                     row.cursor for row in load_subscribers(tx) if outbox_of(row.kind) == outbox
                 ]
@@ -63,7 +63,7 @@ def _prune(
 
 
 def _old(page: list[tuple[int, Micros]], before: Micros, bound: int | None) -> list[int]:
-    """The ids at the beginning of a page that are old enough, and that everybody has had."""
+    """Return the first ids of a page that are old enough and received by all subscribers."""
     old: list[int] = []
     for number, at in page:
         if at >= before or (bound is not None and number > bound):

@@ -1,4 +1,4 @@
-"""Telling one subscriber what there is for it, in a thread of its own."""
+"""Delivery of the events of one subscriber, in a thread of its own."""
 
 import logging
 import threading
@@ -15,67 +15,69 @@ from penstock.telemetry import logs
 
 log = logging.getLogger(__name__)
 
-SAVE_SECONDS = 1.0  # so much may be delivered twice after a crash
+SAVE_SECONDS = 1.0  # events of this time may be delivered twice after a crash
 CONNECT_SECONDS_MAX = 10.0
 
 
 class Delivery:
-    """One subscriber, for as long as there is something for it and it takes it."""
+    """The delivery to one subscriber, until no event is left or one fails."""
 
     def __init__(self, deliverer: Deliverer, name: str) -> None:
         self.name = name
-        self.token: int | None = None  # once it is ours
+        self.token: int | None = None  # set when the subscriber is leased
         self.thread = threading.Thread(target=self._run, name=f"deliver-{name}", daemon=True)
         self._deliverer = deliverer
         self._is_lost = False
 
-    def lost(self, held: tuple[tuple[str, int], ...]) -> None:
-        """The subscriber that was held so is somebody else's now, or was changed."""
-        self._is_lost = self._is_lost or (self.name, self.token) in held
+    def mark_lost(self, leases: tuple[tuple[str, int], ...]) -> None:
+        """Stop: the lease was lost, or the subscriber was changed."""
+        self._is_lost = self._is_lost or (self.name, self.token) in leases
 
     def _run(self) -> None:
         with logs.about(subscriber=self.name):
             self._deliver_all()
 
     def _deliver_all(self) -> None:
-        well = False
+        is_ok = False
         try:
-            row = self._deliverer.take(self.name)
+            row = self._deliverer.acquire(self.name)
             self.token = row.token
-            well = self._deliver(row)
+            is_ok = self._deliver(row)
         except (Conflict, NotFound) as refusal:
-            # Of several that look at once, one gets it: this is not worth a line for each event.
+            # Several deliverers compete for each event: a warning for each would be noise.
             log.debug("subscriber %s: %s", self.name, refusal)
         except PenstockError as error:
-            log.warning("subscriber %s is told again what was not noted: %s", self.name, error)
+            log.warning(
+                "subscriber %s: cursor not saved, events are sent again: %s", self.name, error
+            )
         except Exception:
             log.exception("subscriber %s", self.name)
         finally:
-            self._deliverer.over(self, well=well)
+            self._deliverer.end(self, is_ok=is_ok)
 
     def _deliver(self, row: SubscriberRow) -> bool:
-        """Whether it took all there was."""
+        """Deliver all events; return whether all succeeded."""
         cursor = row.cursor
         try:
-            row = self._deliverer.revealed(row)
+            row = self._deliverer.reveal(row)
         except PenstockError as error:
             self._deliverer.fail(row, cursor, DeliveryFailure(str(error)))
             return False
         with self._client(row) as client:
             while not self._deliverer.is_stopping and not self._is_lost:
                 try:
-                    letters = self._deliverer.letters(row, cursor)
+                    events = self._deliverer.load_posts(row, cursor)
                 except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-                    # Otherwise it would be tried again at once, and for ever.
+                    # Without this, the delivery would be retried at once, forever.
                     log.exception("subscriber %s", self.name)
                     self._deliverer.fail(
-                        row, cursor, DeliveryFailure(f"an event cannot be told: {error}")
+                        row, cursor, DeliveryFailure(f"an event cannot be encoded: {error}")
                     )
                     return False
-                if not letters:
+                if not events:
                     break
-                cursor = self._send(client, row, letters, cursor)
-                if cursor < letters[-1].id:
+                cursor = self._send(client, row, events, cursor)
+                if cursor < events[-1].id:
                     return False
         if not self._is_lost:
             self._deliverer.save(row, cursor, delivered=False, done=True)
@@ -88,12 +90,12 @@ class Delivery:
         return httpx.Client(timeout=timeout, trust_env=trust_env, verify=verify)
 
     def _send(
-        self, client: httpx.Client, row: SubscriberRow, letters: list[EventPosts], cursor: int
+        self, client: httpx.Client, row: SubscriberRow, events: list[EventPosts], cursor: int
     ) -> int:
-        """Send what there is, in order, up to the first failure; returns how far it came."""
-        saved, delivered = time.monotonic(), False
-        for letter in letters:
-            for name, body in letter.posts:
+        """Send events in order, up to the first failure; return the new cursor."""
+        saved_at, delivered = time.monotonic(), False
+        for event in events:
+            for name, body in event.posts:
                 if self._deliverer.is_stopping or self._is_lost:
                     self._deliverer.save(row, cursor, delivered=delivered, done=True)
                     return cursor
@@ -102,18 +104,18 @@ class Delivery:
                     self._deliverer.fail(row, cursor, failure, delivered=delivered)
                     return cursor
                 delivered = True
-            cursor = letter.id
-            log.debug("subscriber %s has had event %d", self.name, letter.id)
-            if time.monotonic() - saved > SAVE_SECONDS:
+            cursor = event.id
+            log.debug("subscriber %s: event delivered id=%d", self.name, event.id)
+            if time.monotonic() - saved_at > SAVE_SECONDS:
                 self._deliverer.save(row, cursor, delivered=delivered, done=False)
-                saved = time.monotonic()
+                saved_at = time.monotonic()
         self._deliverer.save(row, cursor, delivered=delivered, done=False)
         return cursor
 
     def _failure(
         self, client: httpx.Client, row: SubscriberRow, name: str, body: bytes
     ) -> DeliveryFailure | None:
-        """Send one thing: None if it was taken, else what was wrong."""
+        """Send one request; return the failure, or None."""
         try:
             answer = self._deliverer.send(
                 lambda now: post(client, target(row), headers(row, name, body, now), body, now)
@@ -123,5 +125,5 @@ class Delivery:
         if answer.is_good:
             return None
         words = f" ({answer.words})" if answer.words else ""
-        said = f"was answered {answer.status}" if answer.status else "was not answered"
-        return DeliveryFailure(f"delivery {name} {said}{words}", answer.wait_seconds or 0.0)
+        status = f"was answered {answer.status}" if answer.status else "was not answered"
+        return DeliveryFailure(f"delivery {name} {status}{words}", answer.wait_seconds or 0.0)

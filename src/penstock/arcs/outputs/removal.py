@@ -74,7 +74,7 @@ class RemoveLot(AdminCommand, frozen=True):
         entry = (now, "remove", self.lot, None, dataset.id, None, held.status, Status.ERROR)
         room.append(LogRow(*entry, self.who, self.why))
         state = ManifestState.REMOVED
-        lots.tell(
+        lots.add_event(
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
         work.refresh_jobs_of(room, [dataset.id], [self.lot], now)

@@ -42,7 +42,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
 
-_STATES: Final = {
+STATES_OF_EVENTS: Final = {
     "START": RunState.RUNNING,
     "RUNNING": RunState.RUNNING,
     "COMPLETE": RunState.COMPLETED,
@@ -131,7 +131,7 @@ def _receive_run(uow: UnitOfWork, event: Event, by_lot: bool, scope: WriteScope 
             job = replace(job, run_count=job.run_count + 1)
     last = event.at if jobs.is_placeholder(uow, run) else max(run.updated_at, event.at)
     run = jobs.has_spoken(replace(run, created_at=min(run.created_at, event.at), updated_at=last))
-    state = _STATES.get(event.event_type)
+    state = STATES_OF_EVENTS.get(event.event_type)
     if state is not None:
         run = runs.mark(run, state, event.at)
     run = _fold_facets(run, event)

@@ -124,7 +124,7 @@ def work(
         # A store in which two could create one key is refused before anything is run.
         plane.objects.check()
         wanted = _wanted(plane, arc, bound_arcs(settings))
-        follow_settings(plane.catalog, settings, plane.secrets, may_forget=False)
+        follow_settings(plane.catalog, settings, plane.secrets, may_delete=False)
         with (
             open_executor(settings.executor, settings.arc_concurrency) as executor,
             StopSignals(_LEASE_SECONDS) as signals,

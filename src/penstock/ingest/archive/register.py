@@ -343,7 +343,7 @@ class RecordDeposit(Write, frozen=True):
         for key in self.search_keys:
             room.search_keys.put(object(), key)
         if self.events:
-            uow.tables(LotTables).tell_end(self.stored.run_id, now)
+            uow.tables(LotTables).add_run_end(self.stored.run_id, now)
         return True
 
 

@@ -17,7 +17,7 @@ from penstock.locks.commands.claims import (
 from penstock.locks.commands.holds import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.commands.lots import RegisterLots
 from penstock.locks.commands.wiring import WireJob
-from penstock.locks.events.receive import LockingEvent
+from penstock.locks.events.reported_runs import LockingEvent
 from penstock.locks.lease_expiry import Sweep, SweepResult
 
 __all__ = [

@@ -58,17 +58,18 @@ class ResubmitLots(AdminCommand, frozen=True):
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Resubmit all of them, or none."""
         tables = uow.tables(LockTables)
-        named = job_row(uow, self.namespace, self.job, visible=True)
-        job = require_wiring(tables, named)
+        catalog_job = job_row(uow, self.namespace, self.job, visible=True)
+        job = require_wiring(tables, catalog_job)
         for lot in dict.fromkeys(self.lots):
-            row = require_work(tables, named, lot)
+            row = require_work(tables, catalog_job, lot)
             if row.state == WorkState.RUNNING:
                 raise Conflict(
-                    f"lot {lot} of job {named.namespace}/{named.name} is being worked on by "
+                    f"lot {lot} of job {catalog_job.namespace}/{catalog_job.name}"
+                    " is being worked on by "
                     f"{row.owner!r}; end its claim first"
                 )
             self._resubmit(tables, job, row, now)
-            self.record(uow, now, "lot resubmit", work_target(named, lot))
+            self.record(uow, now, "lot resubmit", work_target(catalog_job, lot))
 
     def _resubmit(self, tables: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> None:
         lot = row.lot
@@ -106,15 +107,16 @@ class EndClaim(AdminCommand, frozen=True):
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """End the claim."""
         tables = uow.tables(LockTables)
-        named = job_row(uow, self.namespace, self.job)
-        row = require_work(tables, named, self.lot)
+        catalog_job = job_row(uow, self.namespace, self.job)
+        row = require_work(tables, catalog_job, self.lot)
         if row.state != WorkState.RUNNING:
             raise Conflict(
-                f"no worker has claimed lot {self.lot} of job {named.namespace}/{named.name}: it "
-                f"is {row.state}; resubmit it to make it again"
+                f"no worker has claimed lot {self.lot} of job "
+                f"{catalog_job.namespace}/{catalog_job.name}: it is {row.state}; resubmit it to "
+                "make it again"
             )
         claiming.release(uow, row, "release", self.who, self.why, now)
-        self.record(uow, now, "lock release", work_target(named, self.lot))
+        self.record(uow, now, "lock release", work_target(catalog_job, self.lot))
 
 
 class PrioritizeWork(AdminCommand, frozen=True):
@@ -128,11 +130,11 @@ class PrioritizeWork(AdminCommand, frozen=True):
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Set the priority of all of them, or none."""
         tables = uow.tables(LockTables)
-        named = job_row(uow, self.namespace, self.job)
-        require_wiring(tables, named)
+        catalog_job = job_row(uow, self.namespace, self.job)
+        require_wiring(tables, catalog_job)
         for lot in dict.fromkeys(self.lots):
-            tables.put_work(replace(require_work(tables, named, lot), rank=-self.priority))
-            self.record(uow, now, f"work priority {self.priority}", work_target(named, lot))
+            tables.put_work(replace(require_work(tables, catalog_job, lot), rank=-self.priority))
+            self.record(uow, now, f"work priority {self.priority}", work_target(catalog_job, lot))
 
 
 class AcceptLot(AdminCommand, frozen=True):

@@ -99,16 +99,16 @@ class ClaimLots(Write, frozen=True):
         self._check_manager(tables)
         if self.wiring is not None:
             self.wiring.execute(uow, now)
-        named = job_row(uow, self.namespace, self.job, visible=True)
-        job = require_wiring(tables, named)
+        catalog_job = job_row(uow, self.namespace, self.job, visible=True)
+        job = require_wiring(tables, catalog_job)
         if before := self._claimed_before(uow, job):
-            return [describe_claim(uow, named, job, claim) for claim in before]
+            return [describe_claim(uow, catalog_job, job, claim) for claim in before]
         if work.find_hold(tables, job) is not None:
             return []
-        rows = self._choose(tables, named, job, now)
+        rows = self._choose(tables, catalog_job, job, now)
         seconds = check_lease(self.lease_seconds) or job.lease_seconds
         claims = claiming.acquire(uow, job, rows, self.owner, seconds, now, self.key)
-        return [describe_claim(uow, named, job, claim) for claim in claims]
+        return [describe_claim(uow, catalog_job, job, claim) for claim in claims]
 
     def _check_manager(self, tables: LockTables) -> None:
         job = tables.jobs.get(ids.job_id(self.namespace, self.job))
@@ -139,7 +139,7 @@ class ClaimLots(Write, frozen=True):
         return live
 
     def _choose(
-        self, tables: LockTables, named: JobRow, job: LotJobRow, now: Micros
+        self, tables: LockTables, catalog_job: JobRow, job: LotJobRow, now: Micros
     ) -> list[WorkRow]:
         if self.lots is None:
             return tables.list_ready_work(job.job_id, self.count, newest=self.newest)
@@ -153,8 +153,9 @@ class ClaimLots(Write, frozen=True):
             if row is None or row.state != WorkState.READY:
                 state = f"is {row.state}" if row is not None else "is not known"
                 raise Conflict(
-                    f"lot {lot} {state} for job {named.namespace}/{named.name} and cannot be "
-                    f"claimed; {ask_why(named.namespace, named.name, lot)}"
+                    f"lot {lot} {state} for job {catalog_job.namespace}/{catalog_job.name}"
+                    " and cannot be "
+                    f"claimed; {ask_why(catalog_job.namespace, catalog_job.name, lot)}"
                 )
             rows.append(row)
         return rows
@@ -178,7 +179,9 @@ def check_lease(seconds: int | None) -> int | None:
     return seconds
 
 
-def describe_claim(uow: UnitOfWork, named: JobRow, job: LotJobRow, claim: WorkRow) -> ClaimedLot:
+def describe_claim(
+    uow: UnitOfWork, catalog_job: JobRow, job: LotJobRow, claim: WorkRow
+) -> ClaimedLot:
     """Describe a claim to its worker."""
     assert claim.run_id is not None, "a live claim is a run"
     io = uow.io_of(claim.run_id)
@@ -186,8 +189,8 @@ def describe_claim(uow: UnitOfWork, named: JobRow, job: LotJobRow, claim: WorkRo
     return ClaimedLot(
         id=claim.run_id,
         token=claim.token,
-        namespace=named.namespace,
-        job=named.name,
+        namespace=catalog_job.namespace,
+        job=catalog_job.name,
         lot=claim.lot,
         owner=claim.owner,
         attempt=claim.tries,

@@ -50,14 +50,14 @@ class HoldJob(AdminCommand, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hold or release it."""
-        named = job_row(uow, self.namespace, self.job)
-        held = uow.tables(LockTables).holds.get(named.id)
+        catalog_job = job_row(uow, self.namespace, self.job)
+        held = uow.tables(LockTables).holds.get(catalog_job.id)
         if not self.hold and (held is None or held.kind == LINEAGE):
-            raise refuse_job(uow, named, held)
-        _hold_whole(uow, named.id, "JOB", self, hold=self.hold, now=now)
+            raise refuse_job(uow, catalog_job, held)
+        _hold_whole(uow, catalog_job.id, "JOB", self, hold=self.hold, now=now)
         holds.update_lineage_holds(uow, now)
         action = "job hold" if self.hold else "job unhold"
-        self.record(uow, now, action, f"job:{named.namespace}:{named.name}")
+        self.record(uow, now, action, f"job:{catalog_job.namespace}:{catalog_job.name}")
 
 
 class HoldDataset(AdminCommand, frozen=True):
@@ -209,7 +209,7 @@ class HoldLot(AdminCommand, frozen=True):
             name = f"{source.namespace}/{source.name}" if source is not None else others[0]
             raise Conflict(
                 f"{where} was made from lot {self.lot} of {name}, which is held; release that: "
-                f"`{advice.unhold_lot(name, self.lot)}`"
+                f"`{advice.release_lot(name, self.lot)}`"
             )
         drop_reasons(tables, dataset.id, self.lot)
 
@@ -226,14 +226,15 @@ class HoldWork(AdminCommand, frozen=True):
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hold or release it."""
         tables = uow.tables(LockTables)
-        named = job_row(uow, self.namespace, self.job)
-        job = require_wiring(tables, named)
+        catalog_job = job_row(uow, self.namespace, self.job)
+        job = require_wiring(tables, catalog_job)
         row = tables.work.get((job.job_id, check_lot(self.lot))) or work.new_work(
             job.job_id, self.lot, 0, WorkState.WAITING, now
         )
         if row.state == WorkState.RUNNING:
             raise Conflict(
-                f"lot {self.lot} of job {named.namespace}/{named.name} is being worked on by "
+                f"lot {self.lot} of job {catalog_job.namespace}/{catalog_job.name}"
+                " is being worked on by "
                 f"{row.owner!r}; end its claim first"
             )
         is_held = row.state == WorkState.HELD
@@ -242,7 +243,7 @@ class HoldWork(AdminCommand, frozen=True):
         if is_kept and self.is_repeated(_last_hold(uow, self.lot, job=job.job_id)):
             return
         if not self.hold and not is_held:
-            raise refuse_work(uow, named, row, now, self.only)
+            raise refuse_work(uow, catalog_job, row, now, self.only)
         if not self.hold and (refusal := refuse_held_output(uow, job, self.lot)):
             raise refusal
         if self.hold:
@@ -261,7 +262,7 @@ class HoldWork(AdminCommand, frozen=True):
         work.record_transition(tables, after, row, action, self.who, now, self.why)
         work.refresh(tables, job, [self.lot], now)  # last: work that went stale is held again
         work.refresh_jobs_of(tables, job.output_ids, [self.lot], now)
-        self.record(uow, now, f"work {action}", work_target(named, self.lot))
+        self.record(uow, now, f"work {action}", work_target(catalog_job, self.lot))
 
     def _release_rows(self, tables: LockTables, job: LotJobRow, now: Micros) -> None:
         """Release rows that are held because of failed tries or a newer input."""
@@ -271,10 +272,10 @@ class HoldWork(AdminCommand, frozen=True):
                 before = Status(held.held_from) if held.held_from else Status.ERROR
                 tables.put_status(replace(held, status=before, held_from="", since=now))
         for dataset in job.output_ids:
-            made = tables.outputs.get((dataset, self.lot))
-            spent = made is not None and made.job_id == job.job_id and not made.held_from
-            if made is not None and spent and made.status == Status.HOLD:
-                tables.put_status(replace(made, status=Status.ERROR, since=now))
+            output = tables.outputs.get((dataset, self.lot))
+            spent = output is not None and output.job_id == job.job_id and not output.held_from
+            if output is not None and spent and output.status == Status.HOLD:
+                tables.put_status(replace(output, status=Status.ERROR, since=now))
 
 
 def _last_hold(
@@ -286,29 +287,29 @@ def _last_hold(
     return stops[-1] if stops else None
 
 
-def refuse_job(uow: UnitOfWork, named: JobRow, held: LotHoldRow | None) -> Conflict:
+def refuse_job(uow: UnitOfWork, catalog_job: JobRow, held: LotHoldRow | None) -> Conflict:
     """Return the refusal to release a job that has no hold of its own."""
-    name = f"job {named.namespace}/{named.name}"
+    name = f"job {catalog_job.namespace}/{catalog_job.name}"
     if held is not None and held.kind == LINEAGE:
         source = uow.datasets.get(held.source_id) if held.source_id is not None else None
         command = ""
         if source is not None:
-            command = f": `{advice.unhold_dataset(f'{source.namespace}/{source.name}')}`"
+            command = f": `{advice.release_dataset(f'{source.namespace}/{source.name}')}`"
         return Conflict(f"{name} has no hold of its own: {held.why}; release that dataset{command}")
-    job = uow.tables(LockTables).jobs.get(named.id)
+    job = uow.tables(LockTables).jobs.get(catalog_job.id)
     gates = list_stops_of_job(uow.tx, job) if job is not None else []
     return Conflict(
-        f"{name} is not held, {_UNCHANGED}{_gates(gates)}{_held_work(uow, named, gates)}"
+        f"{name} is not held, {_UNCHANGED}{_gates(gates)}{_held_work(uow, catalog_job, gates)}"
     )
 
 
-def _held_work(uow: UnitOfWork, named: JobRow, gates: Sequence[WholeHold]) -> str:
+def _held_work(uow: UnitOfWork, catalog_job: JobRow, gates: Sequence[WholeHold]) -> str:
     """Name a held lot of the job, if no hold of a whole job or dataset explains the stop."""
-    which = {"job_id": named.id, "state": str(WorkState.HELD), "limit": 1, "offset": 0}
+    which = {"job_id": catalog_job.id, "state": str(WorkState.HELD), "limit": 1, "offset": 0}
     rows = [] if gates else uow.tx.rows(WorkRow, "read_stuck_work", **which)
     if not rows:
         return ""
-    command = advice.unhold_work(f"{named.namespace}/{named.name}", rows[0].lot)
+    command = advice.release_work(f"{catalog_job.namespace}/{catalog_job.name}", rows[0].lot)
     return f"; lots of it are held, such as {rows[0].lot}: `{command}`"
 
 
@@ -320,7 +321,7 @@ def refuse_dataset(uow: UnitOfWork, dataset: DatasetRow, only: str | None) -> Co
     if not gates:
         lots = uow.tx.fetch("first_held_lot", dataset_id=dataset.id)
         rest = "".join(
-            f"; lots of it are held, such as {lot}: `{advice.unhold_lot(name, lot)}`"
+            f"; lots of it are held, such as {lot}: `{advice.release_lot(name, lot)}`"
             for (lot,) in lots
         )
     return Conflict(f"dataset {name} is not held, {_UNCHANGED}{rest}")
@@ -354,7 +355,7 @@ def _work_around(
     names = [row for job in held[:_SHOWN_MAX] if (row := uow.jobs.get(job)) is not None]
     return "".join(
         f"; job {name.namespace}/{name.name} is held with it: "
-        f"`{advice.unhold_work(f'{name.namespace}/{name.name}', lot)}`"
+        f"`{advice.release_work(f'{name.namespace}/{name.name}', lot)}`"
         for name in names
         if only in (None, name.namespace)
     )
@@ -365,14 +366,15 @@ def _is_held(work: WorkRow | None) -> bool:
 
 
 def refuse_work(
-    uow: UnitOfWork, named: JobRow, row: WorkRow, now: Micros, only: str | None
+    uow: UnitOfWork, catalog_job: JobRow, row: WorkRow, now: Micros, only: str | None
 ) -> Conflict:
     """Return the refusal to release work that is not held."""
-    found = explain_work(uow.tx, named.namespace, named.name, row.lot, now, only=only)
+    found = explain_work(uow.tx, catalog_job.namespace, catalog_job.name, row.lot, now, only=only)
     commands = [reason.command for reason in found.reasons if reason.command]
     rest = f" End that: {' or '.join(f'`{c}`' for c in commands[:_SHOWN_MAX])}" if commands else ""
     return Conflict(
-        f"lot {row.lot} of job {named.namespace}/{named.name} is not held, {_UNCHANGED}. "
+        f"lot {row.lot} of job {catalog_job.namespace}/{catalog_job.name}"
+        f" is not held, {_UNCHANGED}. "
         f"{found.sentence}{rest}"
     )
 
@@ -391,7 +393,7 @@ def refuse_held_output(uow: UnitOfWork, job: LotJobRow, lot: str) -> Conflict | 
     name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else rows[0].dataset_id
     return Conflict(
         f"nothing was changed: lot {lot} of {name} itself is held; release that lot: "
-        f"`{advice.unhold_lot(name, lot)}`"
+        f"`{advice.release_lot(name, lot)}`"
     )
 
 

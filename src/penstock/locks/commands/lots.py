@@ -66,7 +66,7 @@ class RemoveBareLot(AdminCommand, frozen=True):
         entry = (now, "remove", self.lot, None, dataset.id, None, row.status, became)
         tables.append(LogRow(*entry, self.who, self.why))
         if row.version_id is not None:
-            uow.tables(LotTables).tell(
+            uow.tables(LotTables).add_event(
                 LotEventKind.REMOVED,
                 dataset.id,
                 self.lot,
@@ -87,7 +87,7 @@ class RemoveBareLot(AdminCommand, frozen=True):
             job = lock_plan.name_job(uow, row.job_id, dataset.namespace)
             raise Conflict(f"{where} is being made by {job}; end its claim first")
         if tables.reasons.get((dataset.id, self.lot)) is not None:
-            command = advice.unhold_lot(name, self.lot)
+            command = advice.release_lot(name, self.lot)
             raise Conflict(f"{where} is held; release it first: `{command}`")
         readers = [
             own for own in tables.list_readers(dataset.id, self.lot) if own.run_id is not None
@@ -152,7 +152,7 @@ class RegisterLots(Write, frozen=True):
         if self.manifests and len(self.manifests) != len(self.lots):
             raise Invalid("send a manifest for each lot, or none")
         name = f"{dataset.namespace}/{dataset.name}"
-        uow.tables(LotTables).check_cut(dataset.id, name, self.lots)
+        uow.tables(LotTables).check_interval(dataset.id, name, self.lots)
         return register(
             uow,
             dataset,
@@ -189,7 +189,7 @@ def register(
         tables.append(LogRow(now, "register", lot, None, dataset.id, None, was, status, who, ""))
         noted = {dataset.id: notes[lot]} if lot in notes else NO_NOTES
         held = (dataset.id,) if status != Status.READY else ()
-        outbox.published(
+        outbox.publish(
             lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None, held=held
         )
     work.refresh_jobs_of(tables, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
@@ -207,7 +207,9 @@ def announce(
     was, status = _put_outside(tables, dataset, lot, Status.PENDING, version, now)
     tables.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
     outbox.put_manifest(version, dataset.id, lot, note, now)
-    outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
+    outbox.add_event(
+        LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state
+    )
     work.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
@@ -240,7 +242,9 @@ def withdraw(
         if noted is not None:
             outbox.manifests.put(version_id, replace(noted, **msgspec.structs.asdict(note)))
     state = ManifestState.REMOVED
-    outbox.tell(LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state)
+    outbox.add_event(
+        LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state
+    )
     work.refresh_jobs_of(tables, [dataset.id], [lot], now)
     return True
 

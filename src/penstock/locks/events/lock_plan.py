@@ -1,7 +1,7 @@
-"""What a reported run would lock, and what stands in its way.
+"""The locks that a reported run needs, and the locks that conflict with them.
 
-A run that others start is not asked to claim: its events tell what it reads and writes. Here is
-decided what that means for locks; nothing is changed.
+A run that another system started does not claim lots: its events report what it reads and writes.
+This module decides what that means for locks, and writes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ from penstock.states import WorkState
 
 
 class LotAccess(Struct, frozen=True):
-    """A lot that a run works on: the datasets it reads that lot of, and those it writes it to."""
+    """The access of a run to one lot: the datasets of which it reads and writes that lot."""
 
     lot: str
     inputs: tuple[str, ...]
@@ -32,37 +32,37 @@ class LotAccess(Struct, frozen=True):
 
 
 class LockPlan(Struct, frozen=True):
-    """The lots that a run works on; and other lots, by dataset, that it only reads."""
+    """The lots that a run works on, and other lots that it only reads."""
 
     accesses: tuple[LotAccess, ...]
     reads: tuple[tuple[str, str], ...]  # dataset, lot
 
 
 class LockConflict(Struct, frozen=True):
-    """Why a lot may not be worked on, and where the lock is."""
+    """The reason why a run may not work on a lot, and the dataset with the lock."""
 
     dataset_id: str | None
     why: str
 
 
 class _Side(Struct, frozen=True):
-    """The datasets on one side of a run that can have lots, and those that it names of each."""
+    """The partitioned datasets on one side of a run, and the lots that the run names of each."""
 
     named: Mapping[str, Lots]
     of_run: Lots
-    whole: bool  # a dataset of which it names no lot has the one that is worked on
+    whole: bool  # a dataset without named lots has the lot that the run works on
 
     @property
     def lots(self) -> set[str]:
-        """Every lot that is named of any of them."""
-        return {lot for own in self.named.values() for lot in own or self.of_run}
+        """Every lot that is named of any dataset."""
+        return {lot for lots in self.named.values() for lot in lots or self.of_run}
 
     def having(self, lot: str) -> tuple[str, ...]:
-        """The datasets of which this lot is meant."""
+        """Return the datasets of which the run names this lot."""
         return tuple(
             dataset
-            for dataset, own in self.named.items()
-            if lot in (own or self.of_run) or (self.whole and not own)
+            for dataset, lots in self.named.items()
+            if lot in (lots or self.of_run) or (self.whole and not lots)
         )
 
 
@@ -71,18 +71,18 @@ def plan_locks(
     event: Event,
     named: NamedLots,
     job: LotJobRow | None,
-    said: LotFacet | None,
+    facet: LotFacet | None,
     within: str | None = None,
 ) -> LockPlan:
-    """What an event aims at; `said` is what the run has told before.
+    """Return the locks that an event asks for; `facet` is what the run reported before.
 
-    Which datasets have lots is a matter of the job's wiring where somebody has stated it, and of
-    the event where not. The lots that are written are those worked on, if any are named. `within`
-    is the namespace of the key that the event came with: outside, only what is wired is written.
+    A stated wiring decides which datasets have lots; without one, the event does. The lots that
+    are written are worked on; without any, the lots that are read. `within` is the one namespace
+    of the key: in other namespaces the run writes only datasets that the job is wired to.
     """
     of_run = named.of_run
-    if not of_run and said is not None and (said.of_all or said.attempt is None):
-        of_run = said.all_lots
+    if not of_run and facet is not None and (facet.of_all or facet.attempt is None):
+        of_run = facet.all_lots
     wired = job.output_ids if job is not None else ()
     written = (
         mention.id
@@ -92,22 +92,25 @@ def plan_locks(
     outputs = _side(uow, named.outputs, written, of_run, job, DatasetRole.OUTPUT)
     inputs = _side(uow, named.inputs, (m.id for m in event.inputs), of_run, job, DatasetRole.INPUT)
     lots = sorted(outputs.lots or inputs.lots, key=sort_key)
-    found = [LotAccess(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
-    # What is read and written is written.
-    found = [
+    accesses = [LotAccess(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
+    # A dataset that is both read and written counts as written.
+    accesses = [
         LotAccess(
             access.lot, tuple(d for d in access.inputs if d not in access.outputs), access.outputs
         )
-        for access in found
+        for access in accesses
     ]
     reads = [
-        (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
+        (dataset, lot)
+        for dataset, named_lots in inputs.named.items()
+        for lot in named_lots
+        if lot not in lots
     ]
-    return LockPlan(tuple(found), tuple(reads))
+    return LockPlan(tuple(accesses), tuple(reads))
 
 
 def may_write(uow: UnitOfWork, output: Mention, wired: Iterable[str], within: str | None) -> bool:
-    """Whether lots may be made of a dataset with a key for one namespace: there, or if wired."""
+    """Whether a key for one namespace may make lots of a dataset: in it, or if it is wired."""
     if within is None or names.home(uow, output) == within:
         return True
     return uow.dataset_id(output.id) in wired
@@ -121,7 +124,7 @@ def _side(
     job: LotJobRow | None,
     role: DatasetRole,
 ) -> _Side:
-    lots = {uow.dataset_id(name): own for name, own in named.items()}
+    lots = {uow.dataset_id(name): some for name, some in named.items()}
     wired = (
         (job.input_ids if role == DatasetRole.INPUT else job.output_ids) if job is not None else ()
     )
@@ -136,7 +139,7 @@ def _side(
 def find_missing(
     tables: LockTables, job_id: str, run_id: str, access: LotAccess
 ) -> LotAccess | None:
-    """What a run does not hold yet of what it aims at."""
+    """Return the part of an access that a run has not locked yet."""
     inputs = [
         d for d in access.inputs if not _is_held(tables.inputs.get((d, job_id, access.lot)), run_id)
     ]
@@ -151,11 +154,11 @@ def _is_held(row: StatusRow | None, run_id: str) -> bool:
 
 
 def explain_unwritten(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
-    """Why a run that completes has not made a lot: it tells which it wrote, and leaves this out.
+    """Explain why a completed run has not written a lot; return an empty text if it has.
 
-    Where it names no lots of a dataset, it has made what it set out to make. Empty if it has.
+    It has not if it names the lots that it wrote of a dataset, and this lot is not one of them.
     """
-    lots = {uow.dataset_id(name): own for name, own in named.outputs.items()}
+    lots = {uow.dataset_id(name): some for name, some in named.outputs.items()}
     for dataset in outputs:
         written = lots.get(dataset) or named.of_run
         if written and lot not in written:
@@ -167,14 +170,14 @@ def explain_unwritten(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iter
 def find_conflict(
     uow: UnitOfWork, job_id: str, run_id: str, access: LotAccess, *, viewer_namespace: str
 ) -> LockConflict | None:
-    """The first thing that keeps a run of a job from a lot, by the truth table.
+    """Return the first lock that conflicts with an access.
 
-    `beside` is the namespace of the job: those of others are not named to it.
+    Jobs outside `viewer_namespace`, the namespace of the job, are not named.
     """
-    return next(_obstacles(uow, job_id, run_id, access, viewer_namespace), None)
+    return next(_list_conflicts(uow, job_id, run_id, access, viewer_namespace), None)
 
 
-def _obstacles(
+def _list_conflicts(
     uow: UnitOfWork, job_id: str, run_id: str, access: LotAccess, viewer_namespace: str
 ) -> Iterator[LockConflict]:
     tables = uow.tables(LockTables)
@@ -192,37 +195,37 @@ def _obstacles(
         since = say_time(work.since)
         why = f"{work.owner!r} works on lot {access.lot} since {since}, in run {work.run_id}"
         yield LockConflict(None, why)
-    if (kept := tables.inputs.get((HOLD_SENTINEL, job_id, access.lot))) is not None:
+    if (hold_row := tables.inputs.get((HOLD_SENTINEL, job_id, access.lot))) is not None:
         yield LockConflict(
-            None, f"this job is kept from lot {access.lot} since {say_time(kept.since)}"
+            None,
+            f"the work of this job on lot {access.lot} is held since {say_time(hold_row.since)}",
         )
     for dataset in access.outputs:
         made = tables.outputs.get((dataset, access.lot))
         if made is not None and not writable(Status(made.status)):
-            yield LockConflict(dataset, _said(uow, made, "cannot be written", viewer_namespace))
+            yield LockConflict(dataset, _describe(uow, made, "cannot be written", viewer_namespace))
     for dataset in access.inputs:
         yield from find_read_conflicts(uow, dataset, access.lot, viewer_namespace=viewer_namespace)
         own = tables.inputs.get((dataset, job_id, access.lot))
         if own is not None and not usable(Status(own.status)):
             yield LockConflict(
-                dataset, _said(uow, own, "was taken by this job before", viewer_namespace)
+                dataset, _describe(uow, own, "was taken by this job before", viewer_namespace)
             )
 
 
 def find_read_conflicts(
     uow: UnitOfWork, dataset: str, lot: str, *, viewer_namespace: str
 ) -> Iterator[LockConflict]:
-    """Why a lot may not be read.
+    """Yield the reasons why a lot may not be read.
 
-    Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
-    of ours makes the dataset's lots, or a clock does, then it is not there yet. A job that was
-    deleted makes none.
+    A lot without a row has no lock: another system made it. But if a job here, or a clock, makes
+    the lots of the dataset, the lot does not exist yet. A deleted job makes none.
     """
     tables = uow.tables(LockTables)
     made = tables.outputs.get((dataset, lot))
     if made is not None:
         if locks_of(DatasetRole.OUTPUT, Status(made.status)).read:
-            yield LockConflict(dataset, _said(uow, made, "cannot be read", viewer_namespace))
+            yield LockConflict(dataset, _describe(uow, made, "cannot be read", viewer_namespace))
         return
     wired = [job for role, job in tables.wires.get(dataset) or () if role == DatasetRole.OUTPUT]
     uow.jobs.prefetch(wired)
@@ -230,11 +233,11 @@ def find_read_conflicts(
     if makers or tables.clocks.get(dataset) is not None:
         by = f"; it is made by {name_job(uow, makers[0].id, viewer_namespace)}" if makers else ""
         yield LockConflict(
-            dataset, f"lot {lot} of {_dataset_name(uow, dataset)} is not there yet{by}"
+            dataset, f"lot {lot} of {_dataset_name(uow, dataset)} does not exist yet{by}"
         )
 
 
-def _said(uow: UnitOfWork, row: StatusRow, what: str, viewer_namespace: str) -> str:
+def _describe(uow: UnitOfWork, row: StatusRow, what: str, viewer_namespace: str) -> str:
     by = run = ""
     if row.job_id != EXTERNAL_JOB:
         by = f" by {name_job(uow, row.job_id, viewer_namespace)}"
@@ -247,7 +250,7 @@ def _said(uow: UnitOfWork, row: StatusRow, what: str, viewer_namespace: str) -> 
 
 
 def name_job(uow: UnitOfWork, job_id: str, viewer_namespace: str) -> str:
-    """A job as messages in a namespace name it: of those elsewhere nothing is told."""
+    """Return the job's name for messages; jobs of other namespaces stay anonymous."""
     if not _is_visible(uow, job_id, viewer_namespace):
         return "a job in another namespace"
     return f"job {_job_name(uow, job_id)}"

@@ -1,8 +1,9 @@
-"""Which lots an OpenLineage event names, and who says so.
+"""The lots that an OpenLineage event names, and its producer.
 
-It can name them for the whole run, in a run facet `penstock_lot` such as `{"lot": "20230206PT24H"}`
-(or `{"lots": [...]}`), or dataset by dataset: in a facet of the same name, or in OpenLineage's own
-`subset` facets, where a partition is a lot. Places and filters are no lots.
+An event names lots for the whole run, in a run facet `penstock_lot` such as
+`{"lot": "20230206PT24H"}` or `{"lots": [...]}`, or dataset by dataset: in a facet of the same name,
+or in OpenLineage's own `subset` facets, where a partition is a lot. Locations and filters are not
+lots.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,18 +24,18 @@ T = TypeVar("T")
 Lots = tuple[str, ...]  # in the order of lots, each once
 
 LOTS_MAX: Final = 1000  # that one event can lock
-REFUSED_MAX: Final = 10  # refusals that are worth telling
+REFUSED_MAX: Final = 10  # refusals of one event that are logged
 TEXT_CHARS_MAX: Final = 1000
 SUBSET: Final = "subset"
 
 
 class NamedLots(Struct, frozen=True):
-    """The lots that an event names: of every dataset, or of datasets by the ids of their names."""
+    """The lots that an event names: of the whole run, or by dataset."""
 
     of_run: Lots = ()
     inputs: Mapping[str, Lots] = field(default_factory=dict)
     outputs: Mapping[str, Lots] = field(default_factory=dict)
-    refused: tuple[str, ...] = ()  # why an id that it gives cannot be one
+    refused: tuple[str, ...] = ()  # reasons why ids were refused
 
     def __bool__(self) -> bool:
         return bool(self.of_run or self.inputs or self.outputs)
@@ -67,14 +68,14 @@ class _Sender(Struct):
     producer: str = ""
 
 
-# Made here, not at the first use: two threads that use a type first at once would crash msgspec.
+# Created at import: two threads that use a new type at the same time would crash msgspec.
 _decode_lot = msgspec.json.Decoder(_Lot).decode
 _decode_subset = msgspec.json.Decoder(_Subset).decode
 _decode_sender = msgspec.json.Decoder(_Sender).decode
 
 
 def read_lots(event: Event) -> NamedLots:
-    """Read them; an id that no lot can have names nothing, and is told with the reason."""
+    """Read the lots that an event names; an invalid id is refused with a reason."""
     mentions = event.inputs + event.outputs
     if LOT_FACET not in event.run_facets and not any(map(_names_lots, mentions)):
         return NO_LOTS
@@ -83,8 +84,8 @@ def read_lots(event: Event) -> NamedLots:
     inputs = reader.side(event.inputs)
     outputs = reader.side(mention for mention in event.outputs if not reader.is_clock(mention))
     if len(reader.seen) > LOTS_MAX:
-        said = f"the event names {len(reader.seen)} lots; {LOTS_MAX} can be locked, so none is"
-        return NamedLots(refused=(said,))
+        why = f"the event names {len(reader.seen)} lots; at most {LOTS_MAX} can be locked"
+        return NamedLots(refused=(f"{why}, so none is",))
     return NamedLots(of_run, inputs, outputs, tuple(reader.refused))
 
 
@@ -94,23 +95,23 @@ def _names_lots(mention: Mention) -> bool:
 
 
 class _Reader:
-    """Checks ids, and remembers them."""
+    """Reads lot ids, and collects refusals."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self.refused: dict[str, None] = {}
 
     def side(self, mentions: Iterable[Mention]) -> dict[str, Lots]:
-        found: dict[str, Lots] = {}
+        by_dataset: dict[str, Lots] = {}
         for mention in mentions:
             lots = self.lots(self.dataset(mention))
             if lots:
-                found[mention.id] = _in_order((*found.get(mention.id, ()), *lots))
-        return found
+                by_dataset[mention.id] = _in_order((*by_dataset.get(mention.id, ()), *lots))
+        return by_dataset
 
-    def lots(self, given: Iterable[str]) -> Lots:
+    def lots(self, ids: Iterable[str]) -> Lots:
         lots = []
-        for lot in given:
+        for lot in ids:
             try:
                 lots.append(check_lot(lot))
             except Invalid as refusal:
@@ -123,7 +124,7 @@ class _Reader:
             self.refused[why] = None
 
     def is_clock(self, mention: Mention) -> bool:
-        """Whether an output is a clock; that is told."""
+        """Whether an output is a clock; a clock is refused."""
         if is_clock(mention.name):
             self.refuse(f"{_clean(mention.name)} is a clock, and no job makes its lots")
             return True
@@ -158,7 +159,7 @@ def _of_subset(facets: Facets) -> Iterator[str]:
 
 
 def _partition_lot(partition: _Partition) -> str:
-    """Its identifier, or its dimensions by name: `country=PL,day=2024-10-15`."""
+    """Return the identifier, or the dimensions by name: `country=PL,day=2024-10-15`."""
     if partition.identifier:
         return partition.identifier
     return ",".join(f"{key}={_text(value)}" for key, value in sorted(partition.dimensions.items()))
@@ -169,13 +170,13 @@ def _text(value: Any) -> str:
 
 
 def read_producer(event: Event) -> str:
-    """Who sent an event."""
+    """Read the producer of an event."""
     sender = _read(Raw(event.payload.encode()), _decode_sender)
     return _clean(sender.producer) if sender is not None else ""
 
 
 def read_error(event: Event) -> str:
-    """Why a run failed, as far as its last event tells."""
+    """Read why a run failed from its last event."""
     checked = (known_facets.of_reading(each.facets, each.io_facets) for each in event.inputs)
     return _clean(cause_of(event.run_facets, checked) or "")
 
@@ -185,7 +186,7 @@ def _clean(text: str) -> str:
 
 
 def _read(raw: Raw | None, decode: Callable[[Raw], T]) -> T | None:
-    """A facet; one that does not have the shape its name promises means nothing."""
+    """Decode a facet; return None if it does not have the shape of its name."""
     if raw is None:
         return None
     try:

@@ -1,21 +1,21 @@
-"""The commands that end holds and retry work, as a person can type them."""
+"""Commands that end holds and retry work, ready to type."""
 
 import shlex
 
 
-def unhold_job(job: str) -> str:
+def release_job(job: str) -> str:
     """Release the hold of a whole job."""
-    return _command("unhold", "job", job)
+    return _command("jobs", "release", job)
 
 
-def unhold_dataset(dataset: str) -> str:
+def release_dataset(dataset: str) -> str:
     """Release the hold of a whole dataset."""
-    return _command("unhold", "dataset", dataset)
+    return _command("datasets", "release", dataset)
 
 
-def unhold_lot(dataset: str, lot: str) -> str:
+def release_lot(dataset: str, lot: str) -> str:
     """Release the hold of one lot."""
-    return _command("lots", "unhold", dataset, lot)
+    return _command("lots", "release", dataset, lot)
 
 
 def accept_lot(dataset: str, lot: str) -> str:
@@ -23,9 +23,9 @@ def accept_lot(dataset: str, lot: str) -> str:
     return _command("quality", "accept", dataset, lot)
 
 
-def unhold_work(job: str, lot: str) -> str:
+def release_work(job: str, lot: str) -> str:
     """Release the hold of a job's work on one lot."""
-    return _command("work", "unhold", job, lot)
+    return _command("work", "release", job, lot)
 
 
 def resubmit(job: str, lot: str) -> str:

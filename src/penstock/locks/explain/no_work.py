@@ -1,4 +1,4 @@
-"""Why a job finds nothing to claim."""
+"""Why a job has no work to claim."""
 
 from penstock.clock import Micros, say_time
 from penstock.db import Transaction
@@ -12,7 +12,7 @@ COUNTED_MAX = 1000  # lots in each state
 
 
 def explain_no_work(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
-    """Why a job finds no lot to claim."""
+    """Explain why a job finds no lot to claim."""
     row = get_lot_job(tx, namespace, job)
     gates = [row.job_id, *row.input_ids, *row.output_ids]
     held, counts = tx.fetch_many(
@@ -42,21 +42,21 @@ def _summary(
         what = f"{gate.kind.lower()} {gate.namespace}/{gate.name}"
         return f"{what} is held by {gate.who!r} since {say_time(gate.since)}: {gate.why}"
     if count[WorkState.READY]:
-        return f"a lot of job {job} has turned ready just now; claim again"
-    said = [
+        return f"a lot of job {job} became ready just now; claim again"
+    phrases = [
         f"{_counted(count[state])} {what}"
         for state, what in (
             (WorkState.WAITING, "waiting for an input or an output"),
             (WorkState.RUNNING, "being worked on"),
-            (WorkState.LATER, "to be tried again later"),
-            (WorkState.HELD, "held until a person looks"),
+            (WorkState.LATER, "waiting for a retry"),
+            (WorkState.HELD, "held until a person releases them"),
         )
         if count[state]
     ]
-    if not said:
-        return f"job {job} has nothing to do: every lot it knows is done, or none has come yet"
+    if not phrases:
+        return f"job {job} has nothing to do: every known lot is done, or none has arrived yet"
     soon = f"; the next is due at {say_time(next_at)}" if next_at else ""
-    return f"job {job} has no lot that is ready: {', '.join(said)}{soon}"
+    return f"job {job} has no lot that is ready: {', '.join(phrases)}{soon}"
 
 
 def _counted(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What stops one job from working on one lot, said of rows that were read; no SQL here."""
+"""The reasons that stop one job from working on one lot, derived from loaded facts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,42 +15,42 @@ from penstock.schema.lot_ids import CLOCK, clock_interval, parse_interval
 from penstock.schema.lots import Status
 from penstock.states import WorkState
 
-_READ = (Status.DONE, Status.HOLD)  # held is what was read, too
+_READ = (Status.DONE, Status.HOLD)  # a held input was read, too
 
 
 def find_reasons(facts: WorkFacts, now: Micros) -> list[Reason]:
-    """What stops the job, the most telling first; nothing if it can be claimed."""
+    """Return what stops the job, the most important reason first; empty if it can be claimed."""
     work = facts.work
     if work is not None and work.state == WorkState.RUNNING:
         return [_running(facts, work, now)]
     if work is not None and work.state == WorkState.DONE:
         return [_done(facts, work)]
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     if facts.state is None:
         rest = "no input of it has that lot"
         if not facts.row.input_ids:
-            rest = "it reads nothing, so it works on a lot when somebody claims that by its name"
+            rest = "it has no inputs, so a worker must claim the lot by name"
         sentence = f"Job {_job(facts)} has not met lot {facts.lot} yet: {rest}."
-        found.append(Reason("unknown_lot", sentence, lot=facts.lot))
+        reasons.append(Reason("unknown_lot", sentence, lot=facts.lot))
     elif work is not None and work.state == WorkState.HELD:
-        found.append(_held(facts, work))
-    found += _gates(facts)
+        reasons.append(_held(facts, work))
+    reasons += _gates(facts)
     if work is not None and _is_later(work, now):
-        found.append(_later(facts, work, now))
+        reasons.append(_later(facts, work, now))
     for dataset in facts.unreadable:
         maker = facts.around.makers.get(dataset)
         if maker is None:
-            found.append(_missing(facts, dataset, now))
+            reasons.append(_missing(facts, dataset, now))
         else:
-            found.append(_unreadable(facts, dataset, maker))
-    found += _locked_outputs(facts)
-    return found
+            reasons.append(_unreadable(facts, dataset, maker))
+    reasons += _locked_outputs(facts)
+    return reasons
 
 
-def summary(facts: WorkFacts, found: Sequence[Reason]) -> str:
-    """All of it in one text."""
-    if found:
-        return " ".join(reason.sentence for reason in found)
+def summarize(facts: WorkFacts, reasons: Sequence[Reason]) -> str:
+    """Summarize the reasons in one text."""
+    if reasons:
+        return " ".join(reason.sentence for reason in reasons)
     since = f" since {say_time(facts.work.since)}" if facts.work is not None else ""
     return f"Job {_job(facts)} can work on lot {facts.lot}: it is READY{since}, claim it."
 
@@ -67,7 +67,7 @@ def _running(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:
     until = say_time(work.lease_until)
     lease = f"its lease ends at {until}"
     if work.lease_until <= now:
-        lease = f"its lease ran out at {until} and is about to be taken back"
+        lease = f"its lease expired at {until}, and the claim is about to end"
     return Reason(
         "running",
         f"Job {_job(facts)} is working on lot {facts.lot}: {work.owner!r} holds it since "
@@ -85,15 +85,15 @@ def _running(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:
 
 def _done(facts: WorkFacts, work: WorkRow) -> Reason:
     sentence = f"Job {_job(facts)} has done lot {facts.lot}: DONE since {say_time(work.since)}."
-    turn = _turn(facts)
+    replays = _name_replays(facts)
     if newer := _newer(facts):
-        then = "." if turn else "; resubmit it to take that in."
-        sentence += f" Since then {newer} was made anew{then}"
-    if turn:
-        sentence += f" It is made again when it has its turn in {turn}."
-    sentence += _unread(facts)
-    if unmade := _unmade(facts):
-        sentence += f" {unmade} has no such lot: resubmit it to have that made."
+        then = "." if replays else "; resubmit the lot to use it."
+        sentence += f" Since then {newer} got a newer version{then}"
+    if replays:
+        sentence += f" It is made again when it has its turn in {replays}."
+    sentence += _describe_unread(facts)
+    if missing := _name_missing_outputs(facts):
+        sentence += f" {missing} has no such lot: resubmit it to make that."
     return Reason(
         "done",
         sentence,
@@ -107,39 +107,39 @@ def _done(facts: WorkFacts, work: WorkRow) -> Reason:
     )
 
 
-def _turn(facts: WorkFacts) -> str:
-    """In whose order it is to be made again, and whether that goes on."""
+def _name_replays(facts: WorkFacts) -> str:
+    """Name the replays that the lot waits for, and those that are paused."""
     names = (f"{row.name}{', which is paused' * row.is_paused}" for row in facts.owners)
     return " and in ".join(names)
 
 
-def _unread(facts: WorkFacts) -> str:
-    """The inputs that the job was wired to since, of which it has not read the lot, in words."""
+def _describe_unread(facts: WorkFacts) -> str:
+    """Describe the inputs that were wired later, of which the job has not read the lot."""
     unread = [dataset for dataset in facts.row.input_ids if dataset not in facts.readers]
     missing = [dataset for dataset in unread if dataset in facts.unreadable]
-    there = [dataset for dataset in unread if dataset not in missing]
-    said = ""
-    if there:
-        names = " and ".join(map(facts.around.dataset, there))
-        said += f" It did not read {names}, as it would today: resubmit it to take that in."
+    present = [dataset for dataset in unread if dataset not in missing]
+    text = ""
+    if present:
+        names = " and ".join(map(facts.around.dataset, present))
+        text += f" It did not read {names}, as it would today: resubmit the lot to use it."
     if missing:
         names = " and ".join(map(facts.around.dataset, missing))
-        said += (
+        text += (
             f" It did not read {names}, as it would today, where the lot cannot be read yet: "
             "resubmit it when it can."
         )
-    return said
+    return text
 
 
-def _unmade(facts: WorkFacts) -> str:
-    """The outputs of which a lot that is done is not there: wired since, or taken away."""
+def _name_missing_outputs(facts: WorkFacts) -> str:
+    """Name the outputs that lack a lot that is done: wired later, or removed."""
     makers = [(dataset, facts.around.makers.get(dataset)) for dataset in facts.row.output_ids]
     unmade = [dataset for dataset, maker in makers if maker is None or maker.is_writable]
     return " and ".join(map(facts.around.dataset, unmade))
 
 
 def _newer(facts: WorkFacts) -> str:
-    """The inputs that have another version of the lot than the one that was consumed."""
+    """Name the inputs that have another version of the lot than the one that was consumed."""
     inputs = facts.row.input_ids
     return " and ".join(facts.around.dataset(d) for d in inputs if _is_newer(facts, d))
 
@@ -164,9 +164,9 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
     if _is_held_output(facts, stop):
         return _held_by_output(facts)
     if spent:
-        then = "Resubmit it when its cause is gone."
+        then = "Resubmit it when the cause is fixed."
         if newer := _newer(facts):
-            then = f"Since then {newer} was made anew: resubmit it to try with that."
+            then = f"Since then {newer} got a newer version: resubmit the lot to use it."
         return Reason(
             "out_of_tries",
             f"Job {_job(facts)} is out of tries with lot {facts.lot} since {say_time(at)} "
@@ -182,10 +182,10 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
         )
     who = stop.who if stop is not None else "an administrator"
     why = stop.why if stop is not None else ""
-    then = "Unhold it to go on"
+    then = "Release the hold to continue"
     if who == staleness.WHO and (newer := _newer(facts)):
         why += f" ({newer})"
-        then = "Unhold it to keep what was made before, or resubmit it to take that in"
+        then = "Release the hold to keep the older output, or resubmit the lot to use that"
     return Reason(
         "held_lot",
         f"Lot {facts.lot} of job {_job(facts)} is held by {who!r} since {say_time(at)}"
@@ -195,18 +195,18 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
         who=who,
         why=why,
         since=since,
-        command=advice.unhold_work(_job(facts), facts.lot),
+        command=advice.release_work(_job(facts), facts.lot),
     )
 
 
 def _is_held_output(facts: WorkFacts, stop: HoldEntry | None) -> bool:
-    """Whether a job that reads nothing is held only because the lot that it writes is."""
-    is_kept = stop is not None and stop.action == "hold"
-    return not facts.row.input_ids and not is_kept and bool(_held_outputs(facts))
+    """Whether a job without inputs is held only because an output lot is held."""
+    has_own_hold = stop is not None and stop.action == "hold"
+    return not facts.row.input_ids and not has_own_hold and bool(_held_outputs(facts))
 
 
 def _held_outputs(facts: WorkFacts) -> list[str]:
-    """The outputs whose lot a person holds."""
+    """Return the outputs whose lot is held for itself."""
     makers = facts.around.makers
     return [d for d in facts.row.output_ids if d in makers and makers[d].is_held_for_itself]
 
@@ -229,11 +229,11 @@ def _gates(facts: WorkFacts) -> Iterable[Reason]:
             continue
         kind = gate.kind.lower()
         what = "Dataset" if gate.kind == "DATASET" else "Job"
-        then = "Unhold that dataset" if gate.kind == LINEAGE else "Unhold it"
+        then = "Release that dataset" if gate.kind == LINEAGE else "Release the hold"
         yield Reason(
             f"held_{kind}",
             f"{what} {gate.namespace}/{gate.name} is held by {gate.who!r} since "
-            f"{say_time(gate.since)}{because(gate.why)}. {then} to go on.",
+            f"{say_time(gate.since)}{because(gate.why)}. {then} to continue.",
             gate.namespace,
             gate.name,
             who=gate.who,
@@ -244,24 +244,24 @@ def _gates(facts: WorkFacts) -> Iterable[Reason]:
 
 
 def _is_later(work: WorkRow, now: Micros) -> bool:
-    """Whether it is not to be tried yet: once its time has come, the next sweep lets it go on."""
+    """Whether the work backs off; after its time, the next sweep makes it READY."""
     return work.state == WorkState.LATER or (work.state != WorkState.HELD and work.not_before > now)
 
 
 def _later(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:
     again = f"at {say_time(work.not_before)}"
     if work.not_before <= now:
-        again = f"any moment: it had to wait until {say_time(work.not_before)}"
+        again = f"any moment: its backoff ended at {say_time(work.not_before)}"
     elif work.state == WorkState.WAITING:
-        first = "its inputs are there" if facts.unreadable else "its outputs are free"
+        first = "its inputs are READY" if facts.unreadable else "its outputs are free"
         again = f"when {first}, not before {say_time(work.not_before)}"
     what = f"failed with lot {facts.lot} ({_tries(work, facts.row)})"
     if work.error.startswith(RELEASE_PREFIX):
-        what = f"could not go on with lot {facts.lot}, which cost no try"
+        what = f"could not continue with lot {facts.lot}, which cost no try"
     return Reason(
         "later",
-        f"Job {_job(facts)} {what}{because(work.error.removeprefix(RELEASE_PREFIX))}. It is tried "
-        f"again {again}.",
+        f"Job {_job(facts)} {what}{because(work.error.removeprefix(RELEASE_PREFIX))}. It is "
+        f"retried {again}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,
@@ -290,30 +290,30 @@ def _missing(facts: WorkFacts, dataset: str, now: Micros) -> Reason:
 
 
 def _tick(facts: WorkFacts, dataset: str, now: Micros) -> tuple[str, str | None]:
-    """When a clock makes a lot READY, in words and as a time."""
+    """Return when a clock makes a lot READY, in words and as a time."""
     try:
         interval = clock_interval(facts.around.names[dataset].name)
     except Invalid:  # an event has named it
-        return "that is a clock of no known interval, so it never comes.", None
-    due_at, named = facts.around.clocks.get(dataset), parse_interval(facts.lot)
-    if named is None or named.interval != interval:
-        return f"that is no interval of {interval}, so it never comes.", None
-    ends, said = format_time(named.end), say_time(named.end)
-    if due_at is None and named.end > now:
+        return "that is a clock of no known interval, so the lot never comes.", None
+    due_at, lot = facts.around.clocks.get(dataset), parse_interval(facts.lot)
+    if lot is None or lot.interval != interval:
+        return f"that is no interval of {interval}, so the lot never comes.", None
+    ends_at, shown = format_time(lot.end), say_time(lot.end)
+    if due_at is None and lot.end > now:
         return (
-            f"the clock is not in use; wire a job to it before {said}, when the interval ends, "
+            f"the clock is not in use; wire a job to it before {shown}, when the interval ends, "
             "for it to be READY then."
         ), None
     if due_at is None:
         return (
-            f"its interval ended at {said}, and the clock was not in use, so it never comes.",
+            f"its interval ended at {shown}, and the clock was not in use, so the lot never comes.",
             None,
         )
-    if named.end > now:
-        return f"its interval ends at {said}, and then it is READY.", ends
-    if named.end >= due_at:
-        return f"its interval ended at {said}, and it is about to be READY.", ends
-    return f"its interval ended at {said}, before the clock was in use.", ends
+    if lot.end > now:
+        return f"its interval ends at {shown}, and then it is READY.", ends_at
+    if lot.end >= due_at:
+        return f"its interval ended at {shown}, and it is about to be READY.", ends_at
+    return f"its interval ended at {shown}, before the clock was in use.", ends_at
 
 
 def _unreadable(facts: WorkFacts, dataset: str, maker: LotMaker) -> Reason:
@@ -329,14 +329,14 @@ def _locked_outputs(facts: WorkFacts) -> Iterable[Reason]:
         maker = facts.around.makers.get(dataset)
         if maker is None or maker.is_writable:
             continue
-        own = maker.job_id == facts.row.job_id
-        if own and held and (not maker.held_from or _is_held_output(facts, _stop(facts))):
+        is_own = maker.job_id == facts.row.job_id
+        if is_own and held and (not maker.held_from or _is_held_output(facts, _stop(facts))):
             continue
         _, what = text.describe_status(facts.around, dataset, maker)
         if maker.status == Status.READY:
-            again = "resubmit it" if own else "have it resubmitted there"
+            again = "resubmit it" if is_own else "resubmit it there"
             since = say_time(maker.since)
-            what = f"is READY, made by {maker.job} since {since}; {again} to make it anew"
+            what = f"is READY, made by {maker.job} since {since}; {again} to make it again"
         sentence = f"Output {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
         stop = facts.around.stops.get(dataset) if maker.is_held and maker.held_from else None
         yield _of_maker("output_locked", sentence, facts, dataset, maker, stop)
@@ -369,7 +369,7 @@ def _of_maker(
 
 
 def _release(facts: WorkFacts, dataset: str, maker: LotMaker) -> str | None:
-    """The command that ends the hold of a lot; whose job is out of tries is told with that job."""
+    """Return the command that ends the hold of a lot; a spent job has its own reason."""
     if not maker.is_held or (maker.is_spent and facts.around.list_awaited_jobs(dataset)):
         return None
     return facts.around.find_release_command(dataset)

@@ -1,7 +1,7 @@
-"""Why a job does not work on a lot, in words and as data, down to the root cause.
+"""Why a job does not work on a lot, in words and as data, down to the root causes.
 
-A job's outputs have the lot ids of its inputs, so that the whole chain is about one lot. It is
-walked level by level: each level costs the same few statements, however many jobs are on it.
+A job's outputs have the lot ids of its inputs, so the whole chain is about one lot. Each level of
+the chain costs the same few statements, however many jobs it has.
 """
 
 from collections import defaultdict
@@ -35,10 +35,9 @@ from penstock.states import WorkState
 def explain_work(
     tx: Transaction, namespace: str, job: str, lot: str, now: Micros, *, only: str | None = None
 ) -> Why:
-    """What stops a job from working on a lot.
+    """Explain what stops a job from working on a lot.
 
-    With `only`, causes are shown as far as they are in that namespace, and of jobs elsewhere only
-    that they have the lot, or make it.
+    With `only`, causes are followed inside that namespace; jobs elsewhere stay anonymous.
     """
     check_lot(lot)
     get_lot_job(tx, namespace, job)
@@ -62,7 +61,7 @@ def explain_work(
 
 
 def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[WorkFacts]:
-    """All that is known of a lot around these jobs."""
+    """Load the facts about a lot around these jobs."""
     jobs, work, turns = tx.fetch_many(
         [
             ("read_lot_jobs", {"ids": job_ids}),
@@ -70,9 +69,9 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
             ("read_turns_of_lot", {"ids": job_ids, "lot": lot}),
         ]
     )
-    named = [(EntityId(row[0], row[1]), LotJobRow(*row[2:])) for row in jobs]
-    datasets = list({d for _, row in named for d in (*row.input_ids, *row.output_ids)})
-    pairs = [dataset + row.job_id for _, row in named for dataset in row.input_ids]
+    wirings = [(EntityId(row[0], row[1]), LotJobRow(*row[2:])) for row in jobs]
+    datasets = list({d for _, row in wirings for d in (*row.input_ids, *row.output_ids)})
+    pairs = [dataset + row.job_id for _, row in wirings for dataset in row.input_ids]
     names, makers, readers, writers, gates = tx.fetch_many(
         [
             ("read_dataset_names", {"ids": datasets}),
@@ -82,20 +81,20 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
             ("read_held_gates", {"ids": [*job_ids, *datasets]}),
         ]
     )
-    called = {found: EntityId(space, name) for found, space, name in names}
-    working = {row[0]: WorkRow(*row) for row in work}
-    made = {row[0]: LotMaker(*row[1:]).redact(only) for row in makers}
+    name_of = {dataset: EntityId(space, name) for dataset, space, name in names}
+    work_of = {row[0]: WorkRow(*row) for row in work}
+    maker_of = {row[0]: LotMaker(*row[1:]).redact(only) for row in makers}
     by_dataset = _writers(writers, only)
-    held_for = _held_for(tx, lot, made, called)
+    held_for = _held_for(tx, lot, maker_of, name_of)
     around = LotContext(
         lot=lot,
-        names=called,
-        makers=made,
+        names=name_of,
+        makers=maker_of,
         writers=by_dataset,
         gates={row[0]: WholeHold(*row[1:]) for row in gates},
-        stops=_stops(tx, lot, working, made),
-        clocks=_clocks(tx, called),
-        landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in made]),
+        stops=_stops(tx, lot, work_of, maker_of),
+        clocks=_clocks(tx, name_of),
+        landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in maker_of]),
         held_for=held_for,
     )
     reading: dict[str, dict[str, LotReader]] = defaultdict(dict)
@@ -104,37 +103,37 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
     keepers: dict[str, list[GateOwnerRow]] = defaultdict(list)
     for job_id, *keeper in turns:
         keepers[job_id].append(GateOwnerRow(*keeper))
-    known = {
+    facts = {
         row.job_id: WorkFacts(
             job,
             row,
-            working.get(row.job_id),
+            work_of.get(row.job_id),
             reading[row.job_id],
             around,
             keepers[row.job_id],
         )
-        for job, row in named
+        for job, row in wirings
     }
-    return [known[job_id] for job_id in job_ids if job_id in known]
+    return [facts[job_id] for job_id in job_ids if job_id in facts]
 
 
 def _writers(rows: Iterable[Row], only: str | None) -> dict[str, list[LotWriter]]:
-    found: dict[str, list[LotWriter]] = defaultdict(list)
+    by_dataset: dict[str, list[LotWriter]] = defaultdict(list)
     for dataset, job_id, namespace, name, hidden in rows:
         writer = LotWriter(job_id, namespace, name, bool(hidden))
-        found[dataset].append(writer.redact(only))
-    return found
+        by_dataset[dataset].append(writer.redact(only))
+    return by_dataset
 
 
 def _clocks(tx: Transaction, names: Mapping[str, EntityId]) -> dict[str, Micros]:
-    """When the next interval of clocks ends; asked only where there are any."""
+    """Load the end of the next interval of clocks, if any dataset is one."""
     clocks = [found for found, name in names.items() if name.name.startswith(CLOCK)]
     rows = tx.rows(ClockRow, "lot_clocks_by_ids", ids=clocks) if clocks else []
     return {row.dataset_id: row.due_at for row in rows}
 
 
 def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]:
-    """What was met where objects arrive; asked only for what is missing and no job makes."""
+    """Load the landings of missing datasets that no job makes."""
     rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=datasets) if datasets else []
     return {row.dataset_id: row for row in rows}
 
@@ -142,7 +141,7 @@ def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]
 def _held_for(
     tx: Transaction, lot: str, makers: Mapping[str, LotMaker], names: dict[str, EntityId]
 ) -> dict[str, Sequence[str]]:
-    """Why the lot is held, by dataset; asked only where it is. Their names are added to `names`."""
+    """Load the reasons of holds, by dataset; add the names of the reasons to `names`."""
     held = [dataset for dataset, maker in makers.items() if maker.is_held and maker.held_from]
     if not held:
         return {}
@@ -157,7 +156,7 @@ def _held_for(
 def _stops(
     tx: Transaction, lot: str, work: Mapping[str, WorkRow], makers: Mapping[str, LotMaker]
 ) -> dict[str, HoldEntry]:
-    """Who held the lot last, by job or dataset; asked only where something is held."""
+    """Load the last hold of the lot, by job or dataset, if any is held."""
     jobs = [job for job, row in work.items() if row.state == WorkState.HELD]
     datasets = [dataset for dataset, maker in makers.items() if maker.is_held]
     if not jobs and not datasets:

@@ -1,4 +1,4 @@
-"""Why a lot is not there: what stops the job that makes it, and which lot upstream is the root."""
+"""The causes of gaps: the reasons of the job that makes a lot, and the root lots upstream."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
@@ -31,8 +31,8 @@ from penstock.schema.locks import Reason, Why
 from penstock.schema.lot_ids import CLOCK, clock_interval
 from penstock.schema.lots import Status
 
-_TOLD_BY_THE_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # its job has done it: there is no more to say
-_NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
+_EXPLAINED_BY_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # the job is done: it has no reasons
+_INDIRECT = ("unknown_lot", "output_locked")  # reasons that follow from others
 
 
 class Causes:
@@ -57,33 +57,33 @@ class Causes:
         self._outputs: dict[EntityId, Sequence[EntityId]] = {}
 
     def of_all(self, kinds: Mapping[str, GapKind]) -> dict[str, Cause]:
-        """Why each of these lots of the dataset is of its kind."""
-        found = self._tx.fetch("read_lots_named", dataset_id=self._dataset_id, lots=list(kinds))
-        rows = {row[0]: row for row in found}
+        """Return the cause of each of these lots."""
+        page = self._tx.fetch("read_lots_named", dataset_id=self._dataset_id, lots=list(kinds))
+        rows = {row[0]: row for row in page}
         return {lot: self._of(lot, kind, rows.get(lot)) for lot, kind in kinds.items()}
 
     def _of(self, lot: str, kind: GapKind, row: Row | None) -> Cause:
         made_by = EntityId(row[6], row[7]) if row is not None and row[7] is not None else None
         outside = row is not None and made_by is None
         asked = made_by or (self._makers[0] if self._makers and not outside else None)
-        said_all = kind in _TOLD_BY_THE_LOT
-        found = self._why(asked, lot) if asked is not None and not said_all else None
-        by_hand = self._held_by_hand(lot, row) if row is not None else None
-        if by_hand is not None or found is None:
-            sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
-            job = asked if said_all and may_see(self._only, asked) else None
+        is_explained = kind in _EXPLAINED_BY_LOT
+        found = self._why(asked, lot) if asked is not None and not is_explained else None
+        hold = self._describe_hold(lot, row) if row is not None else None
+        if hold is not None or found is None:
+            sentence = hold or _describe_lot(kind, lot, row) or self._describe_missing(lot)
+            job = asked if is_explained and may_see(self._only, asked) else None
             root = GapRoot(self._dataset.namespace, self._dataset.name, lot, job, sentence)
             return Cause(sentence, found, [root])
-        there = row is not None and row[2] == Status.READY
-        said = f"{_said(kind, lot, row)} " if there else ""
+        is_ready = row is not None and row[2] == Status.READY
+        lead = f"{_describe_lot(kind, lot, row)} " if is_ready else ""
         roots = list(dict.fromkeys(self._roots(found, self._dataset)))
-        if not roots:  # jobs wait for each other, or the last is too far away
+        if not roots:  # a cycle of jobs, or a chain that is too long
             name = self._dataset
             roots = [GapRoot(name.namespace, name.name, lot, asked, found.sentence)]
-        return Cause(said + found.sentence, found, roots)
+        return Cause(lead + found.sentence, found, roots)
 
-    def _held_by_hand(self, lot: str, row: Row) -> str | None:
-        """Who holds the lot itself and not the job that makes it, in words."""
+    def _describe_hold(self, lot: str, row: Row) -> str | None:
+        """Describe the hold of the lot itself, if it is held."""
         status, since = row[2], row[5]
         if status != Status.HOLD:
             return None
@@ -101,21 +101,21 @@ class Causes:
             return None
         try:
             return explain_work(self._tx, job.namespace, job.name, lot, self._now, only=self._only)
-        except NotFound:  # it was deleted since
+        except NotFound:  # deleted meanwhile
             return None
 
-    def _unmade(self, lot: str) -> str:
+    def _describe_missing(self, lot: str) -> str:
         where = f"{self._dataset.namespace}/{self._dataset.name}"
         if clock_interval(self._dataset.name) is not None:
-            return f"Clock {where} has not come to lot {lot}, or was not in use then."
+            return f"Clock {where} has not reached lot {lot}, or was not in use then."
         if self._makers:
             return f"The job that makes {where} is in a namespace that is not shown."
         if (landing := self._landing()) is not None:
             return f"There is no lot {lot} of {where}: {describe_arrivals(landing)}."
-        return f"No job here makes {where}: register lot {lot} when it is there."
+        return f"No job here makes {where}: register lot {lot} when it exists."
 
     def _landing(self) -> LandingRow | None:
-        """What was met where the objects of the dataset arrive; None if they do not."""
+        """Return the landing of the dataset, if objects arrive for it."""
         if self._landings is None:
             self._landings = self._tx.rows(
                 LandingRow, "lot_landings_by_ids", ids=[self._dataset_id]
@@ -123,17 +123,17 @@ class Causes:
         return self._landings[0] if self._landings else None
 
     def _release(self, lot: str) -> str:
-        """What ends the hold of a lot, in words."""
+        """Describe how to end the hold of a lot."""
         rows = self._tx.fetch("read_reasons_of_lot", ids=[self._dataset_id], lot=lot)
         reasons = [reason for row in rows for reason in ReasonsRow(*row).reasons]
         if QUALITY in reasons:
-            return "Accept it to go on, or have it made again."
+            return "Accept it, or resubmit it."
         if reasons and self._dataset_id not in reasons:
-            return "Unhold the lot that it was made from to go on."
-        return "Unhold it to go on."
+            return "Release the lot that it was made from."
+        return "Release the hold to continue."
 
     def _roots(self, found: Why, makes: EntityId) -> Iterable[GapRoot]:
-        """Where the chains of causes end; `makes` is what the job is waited for."""
+        """Yield the ends of the chains of causes; `makes` is the dataset that is needed."""
         explained = set[EntityId]()
         for cause in found.causes:
             made = self._outputs_of(EntityId(cause.namespace, cause.job))
@@ -148,18 +148,18 @@ class Causes:
         upstream = [r for r in around if EntityId(r.namespace or "", r.name or "") not in explained]
         for reason in upstream:
             yield _input(reason, found.lot)
-        own = [r for r in found.reasons if r not in around and r.kind not in _NOT_ITS_OWN]
-        if found.causes:  # the rest of what stops it is told with the jobs that it waits for
-            own = [r for r in own if r.kind == "out_of_tries" or r.kind.startswith("held")]
-        if own or not (around or found.causes):
-            sentence = " ".join(reason.sentence for reason in own) or found.sentence
+        direct = [r for r in found.reasons if r not in around and r.kind not in _INDIRECT]
+        if found.causes:  # other reasons are shown with the jobs that this one waits for
+            direct = [r for r in direct if r.kind == "out_of_tries" or r.kind.startswith("held")]
+        if direct or not (around or found.causes):
+            sentence = " ".join(reason.sentence for reason in direct) or found.sentence
             yield GapRoot(makes.namespace, makes.name, found.lot, job, sentence)
 
     def _outputs_of(self, job: EntityId) -> Sequence[EntityId]:
         if job not in self._outputs:
             try:
                 self._outputs[job] = get_wiring(self._tx, job.namespace, job.name).outputs
-            except NotFound:  # it was deleted since
+            except NotFound:  # deleted meanwhile
                 self._outputs[job] = []
         return self._outputs[job]
 
@@ -168,8 +168,8 @@ def _input(reason: Reason, lot: str) -> GapRoot:
     return GapRoot(reason.namespace or "", reason.name or "", lot, None, reason.sentence)
 
 
-def _said(kind: GapKind, lot: str, row: Row | None) -> str:
-    """What a manifest or a row tells by itself."""
+def _describe_lot(kind: GapKind, lot: str, row: Row | None) -> str:
+    """Describe a gap that the row or the manifest of the lot explains."""
     if row is None:
         return ""
     at = say_time(row[5])
@@ -179,26 +179,26 @@ def _said(kind: GapKind, lot: str, row: Row | None) -> str:
         case GapKind.REMOVED:
             what = "was published" if row[2] == Status.READY else "was removed"
             gone = ", and its data was removed" if row[2] == Status.READY else ""
-            again = "resubmit it" if row[7] is not None else "register it anew"
-            return f"Lot {lot} {what} at {at}{gone}; {again} to have it again."
+            again = "resubmit it" if row[7] is not None else "register it again"
+            return f"Lot {lot} {what} at {at}{gone}; {again} to restore it."
         case GapKind.PARTIAL:
             return f"Lot {lot} is not complete, since {at}."
         case GapKind.HELD:
             return f"Lot {lot} is held, since {at}."
         case GapKind.WAITING:
-            return f"Lot {lot} is announced, and not there yet, since {at}."
+            return f"Lot {lot} is announced, and not complete yet, since {at}."
         case _:
             return ""
 
 
-LOOKS_MAX = 2_000_000  # lots that are counted upstream for one answer, over all datasets
-_ENDS_HERE = (GapKind.RUNNING, GapKind.EMPTY, GapKind.REMOVED)  # nothing upstream is the cause
+COUNTED_MAX = 2_000_000  # lots that are counted upstream for one answer, over all datasets
+_ENDS_HERE = (GapKind.RUNNING, GapKind.EMPTY, GapKind.REMOVED)  # the cause is not upstream
 
 _Spans = Mapping[str, Sequence[Span]]  # by dataset
 
 
 class Upstream:
-    """Looks where lots upstream of one dataset stand alike, as far as `most` ranges."""
+    """Divides the gaps of a dataset where the lots upstream change, into at most `most` ranges."""
 
     def __init__(
         self,
@@ -213,13 +213,13 @@ class Upstream:
         self._now = now
         self._only = only
         self._most = most
-        self._looks = 0
+        self._counted = 0
         self._cuts: list[Micros] = []
         self._seen: dict[str, list[Span]] = defaultdict(list)
         self._unseen: list[Span] = []
 
     def split(self, dataset_id: str, gaps: Sequence[LotRange]) -> list[LotRange]:
-        """The gaps of a dataset, cut where what they wait for stands otherwise."""
+        """Cut the gaps of a dataset where the lots that they wait for change."""
         starts = [gap.span.start for gap in gaps]
         awaited: _Spans = {dataset_id: [gap.span for gap in gaps if _leads_on(gap.condition)]}
         for _ in range(DEPTH_MAX):
@@ -235,28 +235,28 @@ class Upstream:
         return [LotRange(span, gap.condition) for gap in gaps for span in self._pieces(gap.span)]
 
     def is_alike(self, span: Span) -> bool:
-        """Whether all that the lots of a span wait for was looked at, or there is but one lot."""
+        """Whether the lots of a span are known to have the same cause."""
         return span.count == 1 or not any(intersect([span], self._unseen))
 
     def _horizon(self, starts: Sequence[Micros]) -> Micros:
-        """Where there are enough ranges; what is after it is not told."""
+        """Return the time after which the ranges exceed the limit."""
         bounds = sorted({*starts, *self._cuts})
         return bounds[self._most] if len(bounds) > self._most else self._stretches[-1].end
 
     def _pieces(self, span: Span) -> Iterator[Span]:
-        """A span, cut as far as is known."""
+        """Divide a span at the known cuts."""
         first = bisect_right(self._cuts, span.start)
         inner = self._cuts[first : bisect_left(self._cuts, span.end)]
         for start, end in zip([span.start, *inner], [*inner, span.end], strict=True):
             yield Span(span.interval, start, end)
 
     def _apart(self, spans: Iterable[Span], horizon: Micros) -> list[Span]:
-        """What of spans has to be looked at yet: a single lot is alike by itself."""
+        """Return the pieces with more than one lot before the horizon."""
         pieces = (piece for span in spans for piece in self._pieces(span))
         return [piece for piece in pieces if piece.count > 1 and piece.start < horizon]
 
     def _look(self, awaited: _Spans, horizon: Micros) -> _Spans:
-        """Look at what the jobs read and write that make these lots; give what they wait for."""
+        """Examine the inputs and outputs of the makers; return what they wait for."""
         reads, writes = self._around(awaited)
         self._cut_clocks(reads)
         writers: dict[str, list[str]] = defaultdict(list)
@@ -273,7 +273,7 @@ class Upstream:
         return following
 
     def _around(self, awaited: _Spans) -> tuple[_Spans, _Spans]:
-        """Which datasets the jobs read that make these lots, and which others they write."""
+        """Return the inputs of the jobs that make these lots, and their other outputs."""
         found = self._tx.fetch("read_writers_of_datasets", ids=list(awaited))
         makers = [
             (dataset, job_id)
@@ -291,7 +291,7 @@ class Upstream:
         return reads, writes
 
     def _cut_clocks(self, reads: _Spans) -> None:
-        """A clock lacks lots that are to come, and others that it will never have."""
+        """Cut at the present: a clock lacks future lots for another reason than past ones."""
         names = self._tx.fetch("read_dataset_names", ids=list(reads))
         if any(name.startswith(CLOCK) for _, _, name in names):
             self._cut(self._now - self._now % self._stretches[0].interval.length)
@@ -304,7 +304,7 @@ class Upstream:
     def _runs(
         self, dataset: str, writers: Sequence[str], spans: Sequence[Span], horizon: Micros
     ) -> list[LotRange]:
-        """How a dataset stands in spans that were not looked at yet; cuts are where it changes."""
+        """Return the ranges of a dataset in new spans, and cut where they change."""
         new = subtract(merge_spans(spans), self._seen[dataset])
         self._seen[dataset] = merge_spans([*self._seen[dataset], *new])
         stretches = self._affordable(select_touching(self._stretches, new), new)
@@ -325,11 +325,11 @@ class Upstream:
         return found
 
     def _affordable(self, stretches: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
-        """As many stretches as may be counted yet; what of spans is in others remains unseen."""
+        """Return the stretches that the limit allows; the spans in the others stay unseen."""
         found = []
         for stretch in stretches:
-            self._looks += stretch.count
-            if self._looks <= LOOKS_MAX:
+            self._counted += stretch.count
+            if self._counted <= COUNTED_MAX:
                 found.append(stretch)
         left = stretches[len(found) :]
         self._unseen += [piece for _, piece in intersect(spans, left)]
@@ -337,12 +337,12 @@ class Upstream:
 
 
 def _leads_on(condition: Condition | None) -> bool:
-    """Whether the cause of it can be further up."""
+    """Whether the cause can be further upstream."""
     if condition is None or condition.is_readable or condition.is_held_lot:
         return False
     return condition.kind not in _ENDS_HERE and condition.maker != EXTERNAL_JOB
 
 
 def _as_read(condition: Condition | None) -> Condition | None:
-    """How a lot stands for who waits for it."""
+    """Return the condition of a lot for its readers: a readable lot has none."""
     return None if condition is None or condition.is_readable else condition

@@ -1,4 +1,4 @@
-"""What is there of the lots of a dataset, and what is not: counted by stretches, or lot by lot."""
+"""Conditions of the lots of a dataset: counted by stretches, or read lot by lot."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,28 +22,28 @@ _OF_MANIFEST = {
 
 
 class Condition(Struct, frozen=True):
-    """How lots stand that are not simply there: what is alike of those with like causes."""
+    """The condition of lots that are not plainly READY; lots with one cause have the same one."""
 
     kind: GapKind
-    status: Status | None = None  # of the OUTPUT row, if there is one
+    status: Status | None = None  # of the OUTPUT row, if one exists
     maker: str = ""  # the job whose row it is, or OUTSIDE
     is_held_lot: bool = False
 
     @property
     def is_readable(self) -> bool:
-        """Whether nobody who reads such a lot has to wait for it."""
+        """Whether readers need not wait for such a lot."""
         return readable(self.status)
 
 
 MISSING = Condition(GapKind.MISSING)
 _PUBLISHED = {state: Condition(kind, Status.READY) for state, kind in _OF_MANIFEST.items()}
-# What is told by the lots that are there, and by their manifests.
+# Conditions that follow from READY lots and their manifests alone.
 _PLAIN = frozenset({None, MISSING, _PUBLISHED[ManifestState.EMPTY]})
-Tally = Counter[Condition | None]  # None: simply there
+Tally = Counter[Condition | None]  # None: plainly READY
 
 
 def _condition(status: Status, became: str, maker: str, by_hand: int) -> Condition:
-    """How a lot with this OUTPUT status, which is not READY, stands."""
+    """Return the condition of a lot with this OUTPUT status, which is not READY."""
     kind = _OF_STATUS.get(status, GapKind.WAITING)
     if status is Status.ERROR and became:
         kind = _OF_ERROR[became]
@@ -53,9 +53,9 @@ def _condition(status: Status, became: str, maker: str, by_hand: int) -> Conditi
 def count_conditions(
     tx: Transaction, dataset_id: str, writers: Sequence[str], stretches: Sequence[Span]
 ) -> list[Tally]:
-    """How many lots of each stretch are of which kind.
+    """Count the lots of each stretch by condition.
 
-    What is READY is counted where it stands; only stretches that lack some are looked at again.
+    READY lots are counted first; only stretches that lack some are read again.
     """
     if not stretches:
         return []
@@ -84,7 +84,6 @@ def count_conditions(
 
 
 def _within(stretches: Sequence[Span]) -> dict[str, object]:
-    """Between which lots stretches are, and how their ids are known."""
     return {
         "first": min(stretches, key=lambda stretch: stretch.start).first,
         "last": max(stretches, key=lambda stretch: stretch.start).last,
@@ -100,7 +99,7 @@ def _lacking(counts: Mapping[str, Tally], sizes: Mapping[str, int]) -> list[str]
 def read_conditions(
     tx: Transaction, dataset_id: str, writers: Sequence[str], counted: Mapping[Span, Tally]
 ) -> dict[str, Condition | None]:
-    """How each known lot of some stretches stands; lots that are not here are missing."""
+    """Read the condition of each known lot of some stretches; the other lots are missing."""
     if not counted:
         return {}
     width = next(iter(counted)).width
@@ -115,14 +114,14 @@ def read_conditions(
             ("awaited_lots", {"width": width, "keys": others, "jobs": list(writers)}),
         ]
     )
-    found: dict[str, Condition | None] = {}
+    conditions: dict[str, Condition | None] = {}
     held = {lot for lot, state in awaited if state == WorkState.HELD}
     for lot, _ in awaited:
-        found[lot] = Condition(GapKind.HELD if lot in held else GapKind.WAITING)
+        conditions[lot] = Condition(GapKind.HELD if lot in held else GapKind.WAITING)
     for _, text in known:
-        found |= {text[at : at + width]: None for at in range(0, len(text or ""), width)}
+        conditions |= {text[at : at + width]: None for at in range(0, len(text or ""), width)}
     for lot, status, *how in other:
-        found[lot] = _condition(Status(status), *how)
+        conditions[lot] = _condition(Status(status), *how)
     for lot, state in odd:
-        found[lot] = _PUBLISHED[ManifestState(state)]
-    return found
+        conditions[lot] = _PUBLISHED[ManifestState(state)]
+    return conditions

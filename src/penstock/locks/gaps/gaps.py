@@ -1,7 +1,7 @@
-"""Gaps: which lots of a dataset are not simply there, in ranges, each with its cause.
+"""Gaps: the ranges of lots of a dataset that are not plainly READY, each with its cause.
 
-All lots are counted in the database. Only stretches in which lots are of several kinds are read
-lot by lot, and no more of them than there are ranges to tell.
+All lots are counted in the database. Only stretches with several conditions are read lot by lot,
+and no more of them than the answer has ranges.
 """
 
 from collections import Counter
@@ -34,10 +34,10 @@ def load_gaps(
     interval: Interval | None = None,
     only: str | None = None,
 ) -> Gaps:
-    """Name the gaps of a dataset between two times or lots, oldest first.
+    """Find the gaps of a dataset between two times or lots, oldest first.
 
-    Times are half-open, a lot is meant with its whole interval; None is as far as there is
-    anything. With `only`, causes are followed as far as they are in that namespace.
+    Times are half-open; a lot includes its whole interval; None means the first or last lot. With
+    `only`, causes are followed inside that namespace.
     """
     dataset_id = find_dataset(tx, namespace, dataset)
     name = EntityId(namespace, dataset)
@@ -93,7 +93,7 @@ def _ranges(
     counts: Sequence[Tally],
     alike: Callable[[Condition | None], object],
 ) -> list[LotRange]:
-    """The ranges that are not simply there, one more than are told at most."""
+    """Return the ranges that are not plainly READY: at most one more than the answer lists."""
     runs = join_ranges(find_ranges(tx, dataset_id, jobs, stretches, counts), alike)
     return list(islice((run for run in runs if run.condition is not None), RANGES_MAX + 1))
 

@@ -1,4 +1,4 @@
-"""Lots of a dataset in a row that stand alike, told by counts, and lot by lot where kinds mix."""
+"""Ranges of consecutive lots with one condition, from counts, and lot by lot where they mix."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -13,7 +13,7 @@ _AT_ONCE = 64  # stretches that are read lot by lot together
 
 
 class LotRange(Struct, frozen=True):
-    """Lots in a row that stand alike; None is simply there."""
+    """Consecutive lots with one condition; None means plainly READY."""
 
     span: Span
     condition: Condition | None
@@ -26,7 +26,7 @@ def find_ranges(
     stretches: Sequence[Span],
     counts: Sequence[Tally],
 ) -> Iterator[LotRange]:
-    """The lots of all stretches in their order; read lot by lot where a stretch is mixed."""
+    """Yield the ranges of all stretches in order; read mixed stretches lot by lot."""
     pairs = list(zip(stretches, counts, strict=True))
     mixed = [(stretch, tally) for stretch, tally in pairs if len(tally) > 1]
     known: dict[str, Condition | None] = {}
@@ -49,7 +49,7 @@ def find_ranges(
 def join_ranges(
     runs: Iterable[LotRange], alike: Callable[[Condition | None], object]
 ) -> Iterator[LotRange]:
-    """Runs that follow each other and are alike, as one, which stands as its first does."""
+    """Join adjacent ranges that are alike; the result has the condition of the first."""
     last: LotRange | None = None
     for run in runs:
         follows = last is not None and last.span.end == run.span.start

@@ -1,4 +1,4 @@
-"""A stretch of time as the lots of one interval, and which interval the lots of a dataset have."""
+"""Spans of time as the lots of one interval, and the interval of a dataset's lots."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from penstock.schema.catalog import EntityId
 from penstock.schema.lot_ids import Interval, IntervalLot, clock_interval, parse_interval
 
 LOTS_MAX = 10_000_000
-Bound = str | Micros | None  # a time, or a lot id, or nothing: as far as there is anything
+Bound = str | Micros | None  # a time, a lot id, or None for the first or last lot
 
 _SAMPLE = 100
 _DAY_CHARS = 8
@@ -22,7 +22,7 @@ _HEAD_CHARS = {Interval.HOUR: 6, Interval.DAY: 4}  # of a month, and of a year; 
 
 
 class Span(Struct, frozen=True):
-    """Every lot of an interval that begins in [start, end); both are whole multiples of it."""
+    """All lots of an interval that begin in [start, end); both are multiples of the interval."""
 
     interval: Interval
     start: Micros
@@ -30,7 +30,7 @@ class Span(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many lots there are in it."""
+        """The number of lots."""
         return (self.end - self.start) // self.interval.length
 
     @property
@@ -45,21 +45,21 @@ class Span(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its first and its last lot as one text, as statements take it."""
+        """The first and last lot as one text, for statements."""
         return self.first + self.last
 
     @property
     def width(self) -> int:
-        """How many characters the ids of its lots have."""
+        """The length of the lot ids in characters."""
         return len(self.first)
 
     @property
     def head(self) -> int:
-        """How many characters the ids of all lots of a stretch begin with, and no others do."""
+        """The length of the prefix that the lot ids of a stretch share, and no others have."""
         return _HEAD_CHARS.get(self.interval, _DAY_CHARS)
 
     def lots(self) -> Iterator[str]:
-        """Its lots, oldest first; quicker than to name each interval by itself."""
+        """Yield the lots, oldest first; faster than formatting each interval."""
         length, at = self.interval.length, self.start
         while at < self.end:
             day = at - at % DAY
@@ -70,11 +70,10 @@ class Span(Struct, frozen=True):
             at = following
 
     def stretches(self) -> list["Span"]:
-        """The span cut into pieces that are counted at once.
+        """Divide the span into pieces that are counted together.
 
-        A piece ends with its day, or its month or year where lots are long: there, ids of one
-        interval stand together as text, whatever other lots the dataset has and however the
-        database collates.
+        A piece ends with its day, or with its month or year for long intervals. Inside a piece, ids
+        of one interval are adjacent as text, whatever the other lots and the collation are.
         """
         starts = [self.start]
         while (following := _after(starts[-1], self.head)) < self.end:
@@ -85,37 +84,40 @@ class Span(Struct, frozen=True):
 
 
 def _after(at: Micros, head: int) -> Micros:
-    """When the next day begins, or the next month or year, by how many characters name it."""
+    """Return the start of the next day, month or year; `head` is the length of its name."""
     if head == _DAY_CHARS:
         return at - at % DAY + DAY
     day = to_datetime(at)
     month = day.month % 12 + 1 if head == _HEAD_CHARS[Interval.HOUR] else 1
     year = day.year + (month == 1)
-    if year > MAXYEAR:  # nothing begins after it
+    if year > MAXYEAR:  # the end of time
         return from_datetime(datetime.max.replace(tzinfo=UTC)) + 1
     return from_datetime(datetime(year, month, 1, tzinfo=UTC))
 
 
 @lru_cache(maxsize=len(Interval))
 def _endings(interval: Interval) -> tuple[str, ...]:
-    """What follows the day in the ids of a day's lots."""
+    """Return the suffixes of the lot ids of a day."""
     return tuple(lot[8:] for lot in interval.lots(0, DAY))
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Spans in their order, those that overlap or follow each other as one."""
-    found: list[Span] = []
+    """Sort spans, and merge those that overlap or touch."""
+    merged: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start):
-        if found and span.start <= found[-1].end:
-            end = max(span.end, found[-1].end)
-            found[-1] = Span(span.interval, found[-1].start, end)
+        if merged and span.start <= merged[-1].end:
+            end = max(span.end, merged[-1].end)
+            merged[-1] = Span(span.interval, merged[-1].start, end)
         else:
-            found.append(span)
-    return found
+            merged.append(span)
+    return merged
 
 
 def intersect(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[int, Span]]:
-    """What spans have in common with others, and with which; both in order, and each apart."""
+    """Yield the intersections of spans with others, with the index of the other.
+
+    Both are sorted, and neither overlaps itself.
+    """
     for span in spans:
         first = bisect_right(others, span.start, key=lambda other: other.end)
         for which in range(first, len(others)):
@@ -127,21 +129,21 @@ def intersect(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[i
 
 
 def subtract(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What of spans is in none of others; both in order, and each apart."""
-    found = []
+    """Subtract others from spans; both are sorted, and neither overlaps itself."""
+    pieces = []
     for span in spans:
         start = span.start
         for _, piece in intersect([span], others):
             if piece.start > start:
-                found.append(Span(span.interval, start, piece.start))
+                pieces.append(Span(span.interval, start, piece.start))
             start = piece.end
         if start < span.end:
-            found.append(Span(span.interval, start, span.end))
-    return found
+            pieces.append(Span(span.interval, start, span.end))
+    return pieces
 
 
 def select_touching(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """The spans that have anything in common with others; both in order, and each apart."""
+    """Return the spans that intersect others; both are sorted."""
     return [spans[which] for which in sorted({which for which, _ in intersect(others, spans)})]
 
 
@@ -154,11 +156,11 @@ def find_span(
     now: Micros,
     interval: Interval | None = None,
 ) -> Span:
-    """The lots of a dataset between two bounds, or Invalid if its lots have no interval.
+    """Return the lots of a dataset between two bounds; raise Invalid without an interval.
 
-    Times are half-open: [first, last). A lot is a bound with its whole interval, so that the last
-    one belongs to the span. Without `last` it goes as far as intervals have ended; without
-    `first` it begins with the first lot that there is.
+    Times are half-open: [first, last). A lot as a bound includes its whole interval. Without
+    `last`, the span ends with the last interval that has ended; without `first`, it begins with
+    the first lot.
     """
     cut = interval or find_interval(tx, dataset_id, name)
     start = _begin(tx, dataset_id, name, cut) if first is None else _moment(first, is_end=False)
@@ -167,7 +169,7 @@ def find_span(
     if span.count < 1:
         raise Invalid(
             f"there is no lot of {cut} from {format_time(start)} to {format_time(end)}; "
-            "let the range begin earlier, or end later"
+            "begin the range earlier, or end it later"
         )
     if span.count > LOTS_MAX:
         raise Invalid(
@@ -186,24 +188,26 @@ def _moment(bound: str | Micros, *, is_end: bool) -> Micros:
 
 
 def find_interval(tx: Transaction, dataset_id: str, name: EntityId) -> Interval:
-    """The interval that was declared for a dataset, or that its lots have."""
+    """Return the interval that was declared for a dataset, or that its lots have."""
     if (clock := clock_interval(name.name)) is not None:
         return clock
     declared = tx.fetch_one("interval_of_dataset", dataset_id=dataset_id)
     if declared is not None and declared[0]:
         return Interval(declared[0])
     lots = _sample(tx, dataset_id)
-    met = sorted({lot.interval for lot in lots if lot is not None})
+    intervals = sorted({lot.interval for lot in lots if lot is not None})
     where = f"the lots of {name.namespace}/{name.name}"
-    if not met:
-        what = "have free ids" if lots else "are not known: there are none"
+    if not intervals:
+        what = "have free ids" if lots else "are unknown: it has none"
         raise Invalid(
-            f"{where} {what}, so nobody can say which are missing; say their interval, or declare "
+            f"{where} {what}, so missing lots cannot be listed; name their interval, or declare "
             "it with the output of the arc that makes them"
         )
-    if len(met) > 1:
-        raise Invalid(f"{where} have the intervals {', '.join(met)}; say which one is meant")
-    return met[0]
+    if len(intervals) > 1:
+        raise Invalid(
+            f"{where} have the intervals {', '.join(intervals)}; name the one that you mean"
+        )
+    return intervals[0]
 
 
 def _begin(tx: Transaction, dataset_id: str, name: EntityId, interval: Interval) -> Micros:
@@ -212,18 +216,18 @@ def _begin(tx: Transaction, dataset_id: str, name: EntityId, interval: Interval)
     if not starts:
         raise Invalid(
             f"{name.namespace}/{name.name} has no lot of {interval} to begin with; "
-            "say from which time on"
+            "name the first time"
         )
     return min(starts)
 
 
 def has_free_ids(tx: Transaction, dataset_id: str) -> bool:
-    """Whether a dataset has lots, and none of those looked at is named by an interval."""
+    """Whether a dataset has lots, and no sampled one is named by an interval."""
     lots = _sample(tx, dataset_id)
     return bool(lots) and not any(lots)
 
 
 def _sample(tx: Transaction, dataset_id: str) -> list[IntervalLot | None]:
-    """The first and the last lots of a dataset; None for one whose id is free."""
+    """Read the first and last lots of a dataset; None stands for a free id."""
     rows = tx.fetch("sample_lots", dataset_id=dataset_id, most=_SAMPLE)
     return [parse_interval(lot) for (lot,) in rows]

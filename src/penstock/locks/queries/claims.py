@@ -1,7 +1,6 @@
 """Reads of wiring, claims and locks.
 
-Each takes a transaction first. A list costs the same few statements whatever its length, and a
-thing that is not there is a `NotFound`.
+A list costs the same few statements whatever its length. A missing thing raises `NotFound`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +34,7 @@ from penstock.schema.lots import Held, Status
 from penstock.schema.shape import Page, time_or_none
 from penstock.states import RunState
 
-TOTAL_MAX = 10_000  # a total that is this high says: so many, or more
+TOTAL_MAX = 10_000  # a total of this height means: so many, or more
 
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -72,19 +71,19 @@ class _LiveRow(Struct, frozen=True):
 
 
 def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
-    """How a job's lots are worked on."""
+    """Read the wiring of a job."""
     row = get_lot_job(tx, namespace, job)
     wanted = [*row.input_ids, *row.output_ids]
     names, held = tx.fetch_many(
         [("read_dataset_names", {"ids": wanted}), ("read_held_gates", {"ids": [row.job_id]})]
     )
-    called = {found: EntityId(space, name) for found, space, name in names}
+    name_of = {dataset: EntityId(space, name) for dataset, space, name in names}
     hold = next((WholeHold(*row[1:]) for row in held), None)
     return Wiring(
         namespace=namespace,
         job=job,
-        inputs=[called[dataset] for dataset in row.input_ids],
-        outputs=[called[dataset] for dataset in row.output_ids],
+        inputs=[name_of[dataset] for dataset in row.input_ids],
+        outputs=[name_of[dataset] for dataset in row.output_ids],
         lease_seconds=row.lease_seconds,
         tries_max=row.tries_max,
         back_off_seconds=row.back_off_seconds,
@@ -98,28 +97,28 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
 
 
 def get_lot_job(tx: Transaction, namespace: str, job: str) -> LotJobRow:
-    """The row of a job that works lot by lot."""
-    found = tx.fetch_one("read_lot_job", id=ids.job_id(namespace, job))
-    if found is not None and found[0]:
+    """Read the row of a job's wiring."""
+    row = tx.fetch_one("read_lot_job", id=ids.job_id(namespace, job))
+    if row is not None and row[0]:
         raise NotFound(
             f"job {job!r} in namespace {namespace!r} was deleted; restore it, or wire it again"
         )
-    if found is None:
+    if row is None:
         raise NotFound(
             f"there is no job {job!r} in namespace {namespace!r}; wire it with PUT …/wiring first"
         )
-    if found[1] is None:
+    if row[1] is None:
         raise NotFound(
             f"job {job!r} in namespace {namespace!r} does not work lot by lot yet; name its "
             "inputs and outputs with PUT …/wiring, or with the first claim"
         )
-    return LotJobRow(*found[1:])
+    return LotJobRow(*row[1:])
 
 
 def get_held_dataset(tx: Transaction, namespace: str, dataset: str) -> HeldDataset:
-    """Whether a dataset is held."""
-    found = find_dataset(tx, namespace, dataset)
-    held = tx.fetch("read_held_gates", ids=[found])
+    """Read the hold of a dataset."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    held = tx.fetch("read_held_gates", ids=[dataset_id])
     return HeldDataset(
         namespace,
         dataset,
@@ -128,7 +127,7 @@ def get_held_dataset(tx: Transaction, namespace: str, dataset: str) -> HeldDatas
 
 
 def show_hold(gate: WholeHold) -> HeldWhole:
-    """A hold of a whole dataset or job, as it is shown."""
+    """Show the hold of a whole dataset or job."""
     since, source = format_time(gate.since), gate.source
     return HeldWhole(
         gate.kind, gate.namespace, gate.name, gate.who, gate.why, since, source, gate.command
@@ -136,13 +135,13 @@ def show_hold(gate: WholeHold) -> HeldWhole:
 
 
 def list_stops_of_job(tx: Transaction, job: LotJobRow) -> list[WholeHold]:
-    """The holds that stop a whole job: its own, and those of its datasets."""
-    ids_of = [job.job_id, *job.input_ids, *job.output_ids]
-    return [WholeHold(*row[1:]) for row in tx.fetch("read_held_gates", ids=ids_of)]
+    """List the holds that stop a whole job: its own, and those of its datasets."""
+    keys = [job.job_id, *job.input_ids, *job.output_ids]
+    return [WholeHold(*row[1:]) for row in tx.fetch("read_held_gates", ids=keys)]
 
 
 def list_stops_of_dataset(tx: Transaction, dataset_id: str, only: str | None) -> list[WholeHold]:
-    """The holds of the jobs that read or write a dataset; with `only`, of those in a namespace."""
+    """List the holds of jobs that read or write a dataset; with `only`, in one namespace."""
     jobs = [job_id for (job_id,) in tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)]
     rows = tx.fetch("read_held_gates", ids=jobs) if jobs else ()
     gates = [WholeHold(*row[1:]) for row in rows]
@@ -150,7 +149,7 @@ def list_stops_of_dataset(tx: Transaction, dataset_id: str, only: str | None) ->
 
 
 def get_released_job(tx: Transaction, namespace: str, job: str) -> ReleasedJob:
-    """A job whose hold has ended, and what still stops it."""
+    """Read a released job, with the holds that still stop it."""
     stops = list_stops_of_job(tx, get_lot_job(tx, namespace, job))
     wiring = get_wiring(tx, namespace, job)
     return ReleasedJob(*astuple(wiring), stopped_by=[show_hold(gate) for gate in stops])
@@ -159,30 +158,30 @@ def get_released_job(tx: Transaction, namespace: str, job: str) -> ReleasedJob:
 def get_released_dataset(
     tx: Transaction, namespace: str, dataset: str, only: str | None
 ) -> ReleasedDataset:
-    """A dataset whose hold has ended, and what still stops the jobs around it."""
+    """Read a released dataset, with the holds that still stop the jobs around it."""
     stops = list_stops_of_dataset(tx, find_dataset(tx, namespace, dataset), only)
     shown = get_held_dataset(tx, namespace, dataset)
     return ReleasedDataset(*astuple(shown), stopped_by=[show_hold(gate) for gate in stops])
 
 
 def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:
-    """The id of the dataset that goes by a name, its own or a second one."""
-    found = tx.fetch_one("read_dataset_by_name", id=ids.dataset_id(namespace, dataset))
-    if found is None:
+    """Find the id of a dataset by its first or second name."""
+    row = tx.fetch_one("read_dataset_by_name", id=ids.dataset_id(namespace, dataset))
+    if row is None:
         raise NotFound(
             f"there is no dataset {dataset!r} in namespace {namespace!r}; "
             "list the namespace's datasets, or search for a part of the name"
         )
-    dataset_id: str = found[0]
+    dataset_id: str = row[0]
     return dataset_id
 
 
 def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
-    """A claim, live or over."""
+    """Read a claim, live or over."""
     run = find_claimed_run(tx, run_id)
     facet = lot_facet(run.facets) if run is not None else None
     if run is None or facet is None or not facet.attempt:
-        raise NotFound(f"there is no claim {run_id}; list the locks to see those that are live")
+        raise NotFound(f"there is no claim {run_id}; list the locks to see live claims")
     outputs = _decode_ids(run.outputs)
     of_claim = {"job_id": run.job_id, "lot": facet.lot, "run_id": run.id}
     work, claimers, touched, names = tx.fetch_many(
@@ -194,7 +193,7 @@ def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
         ]
     )
     held = next((row for row in (WorkRow(*found) for found in work) if row.run_id == run.id), None)
-    called = {dataset: EntityId(space, name) for dataset, space, name in names}
+    name_of = {dataset: EntityId(space, name) for dataset, space, name in names}
     return ShownClaim(
         id=run.id,
         state=RunState(run.state),
@@ -212,17 +211,17 @@ def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
             for _, role, space, name, version, *_ in touched
             if role == DatasetRole.INPUT
         ],
-        outputs=[called[dataset] for dataset in outputs],
+        outputs=[name_of[dataset] for dataset in outputs],
     )
 
 
 def find_claimed_run(tx: Transaction, run_id: str) -> ClaimedRun | None:
-    """A run of a job that works lot by lot, if it is one."""
+    """Read a run of a job that works lot by lot."""
     return next(iter(tx.rows(ClaimedRun, "read_claimed_run", id=run_id)), None)
 
 
 def namespaces_of_claims(tx: Transaction, run_ids: Iterable[str]) -> Sequence[str]:
-    """To which namespaces the jobs of these claims belong."""
+    """Read the namespaces of the jobs of these claims."""
     return [name for (name,) in tx.fetch("read_claim_namespaces", ids=list(run_ids))]
 
 
@@ -237,9 +236,9 @@ def list_locks(
     limit: int,
     offset: int,
 ) -> Page[Lock]:
-    """A page of the live claims, first whose lease ends first.
+    """List live claims, in the order in which their leases end.
 
-    A job or a dataset is in the namespace; with a dataset, those of every job that reads or
+    A job or a dataset is in the namespace. A dataset selects the claims of every job that reads or
     writes it.
     """
     page = {"lot": lot, "limit": limit, "offset": offset}
@@ -260,16 +259,16 @@ def list_locks(
 
 
 def _jobs(tx: Transaction, namespace: str, job: str | None, dataset: str | None) -> list[str]:
-    named = get_lot_job(tx, namespace, job).job_id if job is not None else None
+    only_id = get_lot_job(tx, namespace, job).job_id if job is not None else None
     if dataset is None:
-        return [named] if named else []
-    found = find_dataset(tx, namespace, dataset)
-    wired = [wired for (wired,) in tx.fetch("read_jobs_of_dataset", dataset_id=found)]
-    return [found for found in wired if named in (None, found)]
+        return [only_id] if only_id else []
+    dataset_id = find_dataset(tx, namespace, dataset)
+    rows = tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)
+    return [job_id for (job_id,) in rows if only_id in (None, job_id)]
 
 
 def _locks(tx: Transaction, claims: Sequence[_LiveRow], now: Micros) -> list[Lock]:
-    """Live claims with the status rows that they hold."""
+    """Load the status rows of live claims."""
     if not claims:
         return []
     inputs, outputs = [], []
@@ -287,15 +286,15 @@ def _locks(tx: Transaction, claims: Sequence[_LiveRow], now: Micros) -> list[Loc
             ("read_output_statuses", {"keys": outputs}),
         ]
     )
-    called = {found: (space, name) for found, space, name in names}
+    name_of = {dataset: (space, name) for dataset, space, name in names}
     statuses = {(DatasetRole.INPUT, d, job, lot): Status(s) for d, lot, job, s in read}
     statuses |= {(DatasetRole.OUTPUT, d, job, lot): Status(s) for d, lot, job, s in written}
-    return [_lock(claim, called, statuses, now) for claim in claims]
+    return [_lock(claim, name_of, statuses, now) for claim in claims]
 
 
 def _lock(
     claim: _LiveRow,
-    called: dict[str, tuple[str, str]],
+    name_of: dict[str, tuple[str, str]],
     statuses: dict[tuple[DatasetRole, str, str, str], Status],
     now: Micros,
 ) -> Lock:
@@ -303,7 +302,7 @@ def _lock(
     for role, dataset in claim.datasets():
         status = statuses.get((role, dataset, claim.job_id, claim.lot))
         if status is not None:
-            held.append(LockedDataset(*called[dataset], role, status, lock_names(role, status)))
+            held.append(LockedDataset(*name_of[dataset], role, status, lock_names(role, status)))
     return Lock(
         namespace=claim.namespace,
         job=claim.job,
@@ -319,5 +318,5 @@ def _lock(
 
 
 def lock_names(role: DatasetRole, status: Status) -> list[str]:
-    """What a status row locks, in words: read, write, local."""
+    """Name the locks of a status row: read, write, local."""
     return [name for name, locked in locks_of(role, status)._asdict().items() if locked]

@@ -1,4 +1,4 @@
-"""Reads of the lots that are held, in whatever dataset, and of what holds them."""
+"""Reads of held lots and of their holds."""
 
 from penstock.catalog.rows import replace
 from penstock.clock import format_time
@@ -18,7 +18,7 @@ NOT_HELD = LotHold(None, None, None, None, None, None, None)
 
 
 def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotHold:
-    """What holds a lot of a dataset, and the command that ends it."""
+    """Read the hold of a lot, with the command that ends it."""
     dataset_id = find_dataset(tx, namespace, dataset)
     which = {"ids": [dataset_id], "lot": check_lot(lot)}
     makers = tx.fetch("read_makers_of_lot", **which)
@@ -27,19 +27,19 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         return NOT_HELD
     held_by = {"lot": lot, "jobs": [maker.job_id], "datasets": [dataset_id]}
     rows, stops = tx.fetch_many([("read_reasons_of_lot", which), ("read_holds_of_lot", held_by)])
-    own = [
+    entries = [
         HoldEntry(*stop)
         for job, dataset_of, *stop in stops
         if (dataset_of is None) == maker.is_spent
     ]
     hold = LotHold(
         kind=LotHoldKind.PERSON,
-        who=own[-1].who if own else None,
-        why=own[-1].why if own else None,
+        who=entries[-1].who if entries else None,
+        why=entries[-1].why if entries else None,
         since=format_time(maker.since),
         source=None,
         job=None,
-        command=advice.unhold_lot(f"{namespace}/{dataset}", lot),
+        command=advice.release_lot(f"{namespace}/{dataset}", lot),
     )
     reasons = [reason for row in rows for reason in ReasonsRow(*row).reasons]
     if maker.is_spent:
@@ -49,13 +49,13 @@ def get_lot_hold(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot
         return replace(hold, kind=LotHoldKind.CHECKS, command=command)
     if reasons and dataset_id not in reasons:
         [(_, *name)] = tx.fetch("read_dataset_names", ids=reasons[:1])
-        command = advice.unhold_lot("/".join(name), lot)
+        command = advice.release_lot("/".join(name), lot)
         return replace(hold, kind=LotHoldKind.UPSTREAM, source=EntityId(*name), command=command)
     return hold
 
 
 def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
-    """The job may be deleted by now; then only the lot itself can be released."""
+    """Describe the hold of a spent job; if the job was deleted, only the lot can be released."""
     if maker.namespace is None or maker.name is None:
         return hold
     job = EntityId(maker.namespace, maker.name)
@@ -66,7 +66,7 @@ def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
 def list_held_lots(
     tx: Transaction, namespace: str | None, *, for_checks: bool, limit: int, offset: int
 ) -> Page[HeldLot]:
-    """A page of the lots that are held, the last held first; or of those that checks hold."""
+    """List held lots, the last held first; with `for_checks`, only those with failed checks."""
     which = {"namespace": namespace or "", "reason": f"%{QUALITY}%" if for_checks else "%"}
     rows, [(count,)] = tx.fetch_many(
         [

@@ -1,4 +1,4 @@
-"""Reads of the lots of datasets, of what jobs have to do with them, and of their log."""
+"""Reads of lots, of the work of jobs on them, and of their log."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -39,9 +39,9 @@ from penstock.schema.lots import (
 from penstock.schema.shape import Page, time_or_none
 from penstock.states import WorkState
 
-NAMED_LOOKED_AT = 1000  # lots of a dataset at either end, for those with free names
+NAMED_READ_MAX = 1000  # lots of a dataset that are read at either end to find free names
 
-# What lists the work of a job that is in a state; all other states have one list.
+# The statements that list work by state; all other states share one.
 _LISTED_BY = {
     None: "work",
     WorkState.DONE: "done_work",
@@ -51,7 +51,7 @@ _LISTED_BY = {
 
 
 def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
-    """What a job has to do with one lot."""
+    """Read a job's work on one lot."""
     found = load_work(tx, namespace, job, [lot])
     if not found:
         raise NotFound(
@@ -61,7 +61,7 @@ def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
 
 
 def load_work(tx: Transaction, namespace: str, job: str, lots: Sequence[str]) -> list[Work]:
-    """What a job has to do with these lots, in their order; those it never met are left out."""
+    """Read a job's work on these lots, in their order; lots that are new to it are left out."""
     row = get_lot_job(tx, namespace, job)
     wanted = [check_lot(lot) for lot in dict.fromkeys(lots)]
     found = tx.rows(WorkRow, "lot_work_by_lots", job_id=row.job_id, lots=wanted)
@@ -72,7 +72,7 @@ def load_work(tx: Transaction, namespace: str, job: str, lots: Sequence[str]) ->
 def list_work(
     tx: Transaction, namespace: str, job: str, state: WorkState | None, limit: int, offset: int
 ) -> Page[Work]:
-    """A page of what a job has to do: in one state and the order of work, or all by lot."""
+    """List a job's work: in one state by priority, or all by lot."""
     row = get_lot_job(tx, namespace, job)
     which = {"job_id": row.job_id}
     kind = _LISTED_BY.get(state)
@@ -111,7 +111,7 @@ def _work(row: WorkRow, job: LotJobRow, namespace: str, name: str) -> Work:
 def list_stale(
     tx: Transaction, namespace: str | None, job: str | None, limit: int, offset: int
 ) -> WorkPage:
-    """Lots that jobs have done with inputs of which there are newer versions."""
+    """List lots that are done with inputs that have newer versions."""
     which = {"namespace": namespace or "", "job": job or "", "limit": limit, "offset": offset}
     rows = tx.fetch("read_stale_work", **which)
     return WorkPage(
@@ -120,30 +120,30 @@ def list_stale(
 
 
 def list_lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
-    """What checks said about a lot."""
+    """List the check results of a lot."""
     dataset_id = find_dataset(tx, namespace, dataset)
     rows = tx.rows(CheckRow, "read_lot_checks", dataset_id=dataset_id, lot=check_lot(lot))
-    return LotChecks([CheckResult(*_said(row)) for row in rows])
+    return LotChecks([CheckResult(*_result(row)) for row in rows])
 
 
 def list_dataset_checks(
     tx: Transaction, namespace: str, dataset: str, limit: int, offset: int, *, failed: bool
 ) -> DatasetChecks:
-    """What checks said about the lots of a dataset, or only what failed."""
+    """List the check results of the lots of a dataset, or only failures."""
     dataset_id = find_dataset(tx, namespace, dataset)
     statement = "read_dataset_checks_failed" if failed else "read_dataset_checks"
     rows = tx.rows(CheckRow, statement, dataset_id=dataset_id, limit=limit, offset=offset)
-    return DatasetChecks([CheckOfLot(*_said(row), row.lot) for row in rows])
+    return DatasetChecks([CheckOfLot(*_result(row), row.lot) for row in rows])
 
 
-def _said(row: CheckRow) -> tuple[str, str, str | None, bool, str | None, str | None, str]:
-    """A result as it is shown, in the order of its fields."""
+def _result(row: CheckRow) -> tuple[str, str, str | None, bool, str | None, str | None, str]:
+    """Return the fields of a check result, in order."""
     field, detail, at = row.field or None, row.detail or None, format_time(row.at)
     return row.version_id, row.name, field, bool(row.success), detail, row.run_id, at
 
 
 def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset: int) -> Page[Lot]:
-    """A page of the lots of a dataset, by lot."""
+    """List the lots of a dataset, by lot."""
     dataset_id = find_dataset(tx, namespace, dataset)
     which = {"dataset_id": dataset_id}
     rows, [(count,)] = tx.fetch_many(
@@ -160,17 +160,17 @@ def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset:
 def list_named_lots(
     tx: Transaction, namespace: str, dataset: str, limit: int, offset: int
 ) -> Page[Lot]:
-    """A page of the lots of a dataset that no interval names, by lot."""
+    """List the lots of a dataset with free ids, by lot."""
     dataset_id = find_dataset(tx, namespace, dataset)
     page = {"limit": limit, "offset": offset}
-    rows = tx.fetch("read_named_lots", dataset_id=dataset_id, most=NAMED_LOOKED_AT, **page)
+    rows = tx.fetch("read_named_lots", dataset_id=dataset_id, most=NAMED_READ_MAX, **page)
     consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
     shown = [_lot(row[:-1], namespace, dataset, consumers[row[0]]) for row in rows]
     return Page(shown, rows[0][-1] if rows else offset)
 
 
 def get_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
-    """One lot of a dataset."""
+    """Read one lot of a dataset, or raise NotFound."""
     found = show_lot(tx, namespace, dataset, lot)
     if found.status is None:
         raise NotFound(
@@ -180,7 +180,7 @@ def get_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
 
 
 def show_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
-    """One lot of a dataset, whether there is anything of it or not."""
+    """Read one lot of a dataset, even if it has no row."""
     dataset_id = find_dataset(tx, namespace, dataset)
     row = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=check_lot(lot))
     consumers = _consumers(tx, dataset_id, [lot])[lot]
@@ -217,8 +217,8 @@ def _lot(row: Row, namespace: str, dataset: str, consumers: Sequence[Consumer]) 
 def list_log_of_job(
     tx: Transaction, namespace: str, job: str, lot: str | None, limit: int, offset: int
 ) -> list[Transition]:
-    """A page of the transitions of a job's lots, or of one of them, newest first."""
-    get_job(tx, namespace, job)  # a job that was kept out is not wired, and has a log
+    """List the transitions of a job's lots, or of one of them, newest first."""
+    get_job(tx, namespace, job)  # an unwired job whose events were refused has a log
     which = {"job_id": ids.job_id(namespace, job)}
     if lot is None:
         return _log(tx, "read_log_of_job", which, limit, offset)
@@ -228,10 +228,10 @@ def list_log_of_job(
 def list_log_of_lot(
     tx: Transaction, namespace: str, dataset: str, lot: str, limit: int, offset: int
 ) -> list[Transition]:
-    """A page of the transitions of one lot of a dataset, newest first.
+    """List the transitions of one lot of a dataset, newest first.
 
-    What the jobs did that read and write the dataset is among them, also of those that do so no
-    more but have done so with this lot; not what they did with lots of other datasets before.
+    They include the work of jobs that read or write the dataset, or did so with this lot before,
+    but not their work on lots of other datasets.
     """
     found = find_dataset(tx, namespace, dataset)
     which = {"dataset_id": found, "lot": check_lot(lot)}
@@ -257,15 +257,15 @@ def _log(
     tx: Transaction, statement: str, which: Mapping[str, object], limit: int, offset: int
 ) -> list[Transition]:
     rows = tx.fetch(statement, **which, limit=limit, offset=offset)
-    return [Transition(format_time(at), *said) for at, *said in rows]
+    return [Transition(format_time(at), *rest) for at, *rest in rows]
 
 
-LOOKED_AT_MAX = 1000
+READ_MAX = 1000
 _LAST_CHARACTER = "\U0010ffff"
 
 
 class LotMatch(Struct, frozen=True):
-    """A lot whose id is, or begins with, the text that was looked for."""
+    """A lot whose id begins with the search text."""
 
     dataset: EntityId
     lot: str
@@ -273,7 +273,7 @@ class LotMatch(Struct, frozen=True):
 
 
 def find_lots(tx: Transaction, text: str, namespace: str | None, limit: int) -> list[LotMatch]:
-    """The lots whose ids are, or begin with, a text; in one namespace or in all."""
+    """Find the lots whose ids begin with a text, in one namespace or in all."""
     if not text:
         return []
     rows = tx.fetch(
@@ -281,7 +281,7 @@ def find_lots(tx: Transaction, text: str, namespace: str | None, limit: int) -> 
         first=text,
         last=text + _LAST_CHARACTER,
         namespace=namespace,
-        most=limit if namespace is None else LOOKED_AT_MAX,
+        most=limit if namespace is None else READ_MAX,
         limit=limit,
     )
     return [

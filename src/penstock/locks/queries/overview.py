@@ -1,4 +1,4 @@
-"""How everything stands now: open work by job, what is stuck, what is held, and how much flows."""
+"""The overview of the system: open work by job, stuck lots, holds, late datasets and throughput."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ from penstock.states import RunState, WorkState
 
 
 def find_late_datasets(rows: list[Row], now: Micros) -> list[LateDataset]:
-    """The datasets that are late, the last to become so first."""
+    """Return the late datasets, the most recent first."""
     found = [one for row in rows if (one := _late(row, now)) is not None]
     return sorted(found, key=lambda one: one.since, reverse=True)
 
 
 def _late(row: Row, now: Micros) -> LateDataset | None:
-    """One dataset, by its newest lot that is READY, or else by the oldest that was looked at."""
+    """Check one dataset by its newest READY lot, or by the oldest lot that was read."""
     namespace, dataset, declared, ready, oldest = row
     interval = Interval(declared)
     known = parse_interval(ready or oldest or "")
@@ -45,29 +45,29 @@ def _late(row: Row, now: Micros) -> LateDataset | None:
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
 COUNTED_MAX = 1000  # lots of a job in each state
 JOBS_MAX = 500
-JOBS_LOOKED_AT = 5000  # that have open lots, of any namespace
+JOBS_READ_MAX = 5000  # jobs with open lots, in all namespaces
 DATASETS_MAX = 500
-NEWEST_LOOKED_AT = 100  # lots of a dataset, for one that is READY
-STUCK_LOOKED_AT = 2000
+NEWEST_READ_MAX = 100  # lots of a dataset that are read to find a READY one
+STUCK_READ_MAX = 2000
 SHOWN_MAX = 50
 EVENTS_MAX = 50_000
 HOURS = 24
 
 
 def get_overview(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverview:
-    """How everything stands, or what is of one namespace."""
-    own = {"namespace": namespace}
-    of_jobs = {**own, "looked_at": JOBS_LOOKED_AT}
+    """Load the overview of all namespaces, or of one."""
+    scope = {"namespace": namespace}
+    of_jobs = {**scope, "looked_at": JOBS_READ_MAX}
     states, work, stuck, holds, newest = tx.fetch_many(
         [
             _tallies(namespace),
             ("standing_of_jobs", {**of_jobs, "most": COUNTED_MAX, "jobs": JOBS_MAX}),
-            ("stuck_lots", {**of_jobs, "most": STUCK_LOOKED_AT, "limit": SHOWN_MAX}),
-            ("whole_holds", {**own, "limit": SHOWN_MAX}),
-            ("newest_lots", {**own, "most": NEWEST_LOOKED_AT, "datasets": DATASETS_MAX}),
+            ("stuck_lots", {**of_jobs, "most": STUCK_READ_MAX, "limit": SHOWN_MAX}),
+            ("whole_holds", {**scope, "limit": SHOWN_MAX}),
+            ("newest_lots", {**scope, "most": NEWEST_READ_MAX, "datasets": DATASETS_MAX}),
         ]
     )
-    looked_at = work[0][0]
+    jobs_read = work[0][0]
     jobs = [JobStanding(*found) for _, *found in work if found[0] is not None]
     return SystemOverview(
         jobs={RunState(state): count for state, count in states if state and count},
@@ -76,21 +76,21 @@ def get_overview(tx: Transaction, namespace: str | None, now: Micros) -> SystemO
         holds=[show_hold(WholeHold(*row[1:])) for row in holds],
         late=find_late_datasets(newest, now)[:SHOWN_MAX],
         hours=_hours(tx, namespace, now),
-        at_least=looked_at >= JOBS_LOOKED_AT
+        at_least=jobs_read >= JOBS_READ_MAX
         or len(jobs) == JOBS_MAX
         or any(COUNTED_MAX in _counts(job) for job in jobs),
     )
 
 
 def _tallies(namespace: str | None) -> Ask:
-    """How many jobs ended, or are, in which state with their latest run."""
+    """Return the query that counts jobs by the state of their latest run."""
     if namespace is None:
         return "read_tallies", {"kind": "JOB"}
     return "read_tallies_of_namespace", {"kind": "JOB", "namespace": namespace}
 
 
 def _list_stuck(tx: Transaction, rows: Sequence[Row]) -> list[StuckLot]:
-    """Lots that are stuck; of jobs that read nothing, with the lot whose hold keeps them so."""
+    """Load stuck lots; for jobs without inputs, with the output whose hold stops them."""
     keys = [
         dataset + job_id + lot
         for _, _, lot, state, *_, job_id, inputs, outputs, _, _ in rows
@@ -148,9 +148,9 @@ _COUNTED = (
 
 
 class Backlog(Struct, frozen=True):
-    """Open lots by state, up to a thousand of a job in each, and how long the oldest are so.
+    """The open lots by state, up to a thousand per job and state, and the age of the oldest.
 
-    A lot that is ready counts as the next of its job. With none there is no age, but 0.
+    The age of READY work is that of the next lot of each job; without lots, the age is 0.
     """
 
     lots: Mapping[WorkState, int]
@@ -159,10 +159,10 @@ class Backlog(Struct, frozen=True):
 
 
 def get_backlog(tx: Transaction, now: Micros) -> Backlog:
-    """What jobs have to do."""
-    most = {"looked_at": JOBS_LOOKED_AT, "most": COUNTED_MAX, "jobs": JOBS_MAX, "namespace": None}
+    """Load the backlog of all jobs."""
+    most = {"looked_at": JOBS_READ_MAX, "most": COUNTED_MAX, "jobs": JOBS_MAX, "namespace": None}
     jobs, [[ready, running]] = tx.fetch_many(
-        [("standing_of_jobs", most), ("oldest_work", {"looked_at": JOBS_LOOKED_AT})]
+        [("standing_of_jobs", most), ("oldest_work", {"looked_at": JOBS_READ_MAX})]
     )
     counts = [row[3:] for row in jobs if row[1] is not None]
     totals = map(sum, zip(*counts, strict=True)) if counts else [0] * len(_COUNTED)

@@ -1,7 +1,7 @@
-"""Lots and their log as they are shown to a key for one namespace: without others' jobs.
+"""Redaction of lots and their log for a key for one namespace.
 
-That a lot is there, and since when, is of its dataset; who made it, reads it or works on it is told
-within the namespace of the job. See docs/adr/0008-doors.md.
+The existence and age of a lot belong to its dataset. Its maker, readers and workers are shown only
+inside the namespace of the job. See docs/adr/0008-doors.md.
 """
 
 from collections.abc import Sequence
@@ -13,43 +13,43 @@ from penstock.schema.subscribers import LotEvent
 
 
 def may_see(only: str | None, job: EntityId | None) -> bool:
-    """Whether a job may be named to whoever is shown one namespace; None is shown all."""
+    """Whether a viewer of one namespace may see a job; None is a viewer of all."""
     return only is None or job is None or job.namespace == only
 
 
-def redact_lot(found: Lot, only: str | None) -> Lot:
-    """A lot, without the jobs elsewhere that made it or read it."""
+def redact_lot(shown: Lot, only: str | None) -> Lot:
+    """Hide the maker and the readers of a lot in other namespaces."""
     if only is None:
-        return found
-    readers = [each for each in found.consumers if each.namespace == only]
-    if may_see(only, found.job):
-        return replace(found, consumers=readers)
-    return replace(found, job=None, run=None, consumers=readers)
+        return shown
+    readers = [each for each in shown.consumers if each.namespace == only]
+    if may_see(only, shown.job):
+        return replace(shown, consumers=readers)
+    return replace(shown, job=None, run=None, consumers=readers)
 
 
-def redact_log(found: Sequence[Transition], only: str | None) -> Sequence[Transition]:
-    """Entries of a log; of what a job elsewhere did there is only that it was done."""
-    return [_transition(each, only) for each in found]
+def redact_log(shown: Sequence[Transition], only: str | None) -> Sequence[Transition]:
+    """Hide who did what in entries of jobs in other namespaces."""
+    return [_transition(each, only) for each in shown]
 
 
-def _transition(found: Transition, only: str | None) -> Transition:
-    if only is None or found.job is None or found.namespace == only:
-        return found
-    return replace(found, namespace=None, job=None, run=None, who="", why="")
+def _transition(shown: Transition, only: str | None) -> Transition:
+    if only is None or shown.job is None or shown.namespace == only:
+        return shown
+    return replace(shown, namespace=None, job=None, run=None, who="", why="")
 
 
-def redact_held_lot(found: HeldLot, only: str | None) -> HeldLot:
-    """A lot that is held, without the job elsewhere that made it."""
-    return found if may_see(only, found.job) else replace(found, job=None, run=None)
+def redact_held_lot(shown: HeldLot, only: str | None) -> HeldLot:
+    """Hide the maker of a held lot in another namespace."""
+    return shown if may_see(only, shown.job) else replace(shown, job=None, run=None)
 
 
-def redact_hold(found: LotHold, only: str | None) -> LotHold:
-    """What holds a lot, without the job elsewhere that is out of tries with it."""
-    if may_see(only, found.job):
-        return found
-    return replace(found, job=None, who=None, why=None, command=None)
+def redact_hold(shown: LotHold, only: str | None) -> LotHold:
+    """Hide a hold by a spent job in another namespace."""
+    if may_see(only, shown.job):
+        return shown
+    return replace(shown, job=None, who=None, why=None, command=None)
 
 
-def redact_event(found: LotEvent, only: str | None) -> LotEvent:
-    """What happened to a lot, without the job elsewhere that did it."""
-    return found if may_see(only, found.job) else replace(found, job=None, run=None)
+def redact_event(shown: LotEvent, only: str | None) -> LotEvent:
+    """Hide the job of a lot event in another namespace."""
+    return shown if may_see(only, shown.job) else replace(shown, job=None, run=None)

@@ -1,4 +1,4 @@
-"""Receiving OpenLineage events of runs that work lot by lot."""
+"""OpenLineage events of runs that work lot by lot: received, with the locks of their lots."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
@@ -10,7 +10,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.entities.jobs import is_placeholder
 from penstock.catalog.entities.merging import merge_second_names
 from penstock.catalog.entities.runs import LotFacet, lot_facet, put_lot_facet
-from penstock.catalog.events.apply import fold, keep, receive, with_known_job
+from penstock.catalog.events.apply import STATES_OF_EVENTS, fold, keep, receive, with_known_job
 from penstock.catalog.events.facets import NO_FACETS, read_facets
 from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.events.namespaced import WriteScope
@@ -19,8 +19,7 @@ from penstock.catalog.rows import DatasetRow, RunDatasetRow, RunRow, replace
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
-from penstock.locks import claiming, holds, quality
-from penstock.locks import work as rules
+from penstock.locks import claiming, holds, quality, work
 from penstock.locks.commands.wiring import LEASE_SECONDS, default_wiring, update_wires
 from penstock.locks.events import lock_plan
 from penstock.locks.events.lock_plan import LockConflict, LotAccess
@@ -33,24 +32,19 @@ from penstock.schema.catalog import DatasetRole
 from penstock.schema.lot_ids import sort_key
 from penstock.states import RunState, WorkState
 
-REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
-_STATES: Final = {
-    "START": RunState.RUNNING,
-    "RUNNING": RunState.RUNNING,
-    "COMPLETE": RunState.COMPLETED,
-    "FAIL": RunState.FAILED,
-    "ABORT": RunState.ABORTED,
-}
+REPORTED_LEASE_SECONDS: Final = 24 * 3600  # long: reported runs send no heartbeats
 _STOPS: Final = (RunState.FAILED, RunState.ABORTED)
-_ENGINE: Final = LockConflict(None, "an engine makes the lots of this job, and nobody else does")
-_TAKEN: Final = LockConflict(None, "the lot was taken from this run before, and is not given again")
+_MANAGED: Final = LockConflict(
+    None, "an engine makes the lots of this job, so no event can claim them"
+)
+_LOST: Final = LockConflict(None, "this run lost the lot before, and cannot claim it again")
 
 
 class ReportedRun:
     """One event of a run that has lots.
 
-    `run` is the run as it was before, and `said` what it has told of its lots so far. `within` is
-    the namespace that the key is for which it came with.
+    `run` is the state before the event, and `facet` the lots that the run reported so far. `within`
+    is the one namespace of the key that sent the event.
     """
 
     def __init__(
@@ -59,7 +53,7 @@ class ReportedRun:
         event: Event,
         run_id: str,
         run: RunRow | None,
-        said: LotFacet | None,
+        facet: LotFacet | None,
         named: NamedLots,
         within: str | None,
         now: Micros,
@@ -67,59 +61,61 @@ class ReportedRun:
         self._uow = uow
         self._tables = uow.tables(LockTables)
         self._event = event
-        self._state = _STATES.get(event.event_type)
+        self._state = STATES_OF_EVENTS.get(event.event_type)
         self._run_id = run_id
         self._run = run
-        self._said = said
-        self._ours = said if said is not None and said.attempt is not None else None
+        self._facet = facet
+        self._ours = facet if facet is not None and facet.attempt is not None else None
         self._named = named
         self._within = within
         self._now = now
         self._job = self._tables.jobs.get(event.job_id)
         self._is_managed = self._job is not None and self._job.managed_by is not None
         self._owner = read_producer(event) or "events"
-        # A run that goes on tells the same again and again; the log hears it once.
+        # RUNNING events repeat themselves: log only the first.
         self._is_news = run is None or event.event_type != "RUNNING"
 
     def receive(self) -> None:
-        """Receive it, and take, keep or end the claims of its run."""
+        """Receive the event, then acquire, renew or end the claims of its run."""
         claims = self._tables.list_live_claims(self._run_id)
         if not claims and self._is_late:
             self._record_late()
             self._receive(claims, [])
-            self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
+            self._apply_checks(self._ours.all_lots if self._ours is not None else (), is_late=True)
             return
         if claims and self._is_managed:
-            self._hear(claims)
+            self._receive_managed(claims)
             return
         for refusal in self._named.refused if self._is_news else ():
             self._record("ignore", "", LockConflict(None, refusal))
-        accesses, barred = self._sift(claims)
-        self._pin(accesses)
+        accesses, barred = self._plan(claims)
+        self._pin_inputs(accesses)
         self._receive(claims, accesses)
-        kept = [self._renewed(claim) for claim in claims]
+        renewed = [self._renew(claim) for claim in claims]
         self._wire([*accesses, *barred])
-        taken = self._take(kept, accesses)
-        self._tell([claim.lot for claim in taken] + [access.lot for access in barred], taken)
-        ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
-        self._end(ours)
-        self._judge([*(claim.lot for claim in ours), *(access.lot for access in barred)])
+        acquired = self._acquire(renewed, accesses)
+        self._write_facet(
+            [claim.lot for claim in acquired] + [access.lot for access in barred], acquired
+        )
+        live = [*{claim.lot: claim for claim in (*renewed, *acquired)}.values()]
+        self._end_claims(live)
+        self._apply_checks([*(claim.lot for claim in live), *(access.lot for access in barred)])
 
-    def _hear(self, claims: Sequence[WorkRow]) -> None:
-        """The engine that made the claims ends them, and its run: an event only tells of it."""
+    def _receive_managed(self, claims: Sequence[WorkRow]) -> None:
+        """Receive an event of a run whose engine ends the run and its claims itself."""
         keep(self._uow, self._event, self._now)
-        told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
-        fold(self._uow, self._without_facet(told), by_lot=True, scope=self._scope)
+        event = replace(self._event, event_type="RUNNING") if self._is_end else self._event
+        fold(self._uow, self._without_facet(event), by_lot=True, scope=self._scope)
         for claim in claims:
-            self._renewed(claim)
+            self._renew(claim)
             if self._is_end:
-                why = f"{self._event.event_type} was reported; the engine tells when a lot is made"
+                why = f"{self._event.event_type} was reported; the engine ends its own claims"
                 self._record("ignore", claim.lot, LockConflict(None, why))
-        self._judge([claim.lot for claim in claims])
+        self._apply_checks([claim.lot for claim in claims])
 
     @property
     def _scope(self) -> WriteScope | None:
-        """What the key may write: a job that is wired elsewhere makes versions with its lots."""
+        """The datasets that the key may write: its namespace, and the outputs of the wiring."""
         if self._within is None:
             return None
         wired = self._job.output_ids if self._job is not None else ()
@@ -131,18 +127,18 @@ class ReportedRun:
 
     @property
     def _may_grow(self) -> bool:
-        """Whether the run can take more lots: who was given a claim has the lot that was given."""
+        """Whether the run can claim more lots: a run that claimed by itself cannot."""
         return self._ours is not None and self._ours.reported
 
     @property
     def _is_late(self) -> bool:
-        """Whether the run has ended, and there is nothing left to publish."""
+        """Whether the run has ended, with nothing left to publish."""
         if self._run is None or self._run.ended_at is None:
             return False
         return self._ours is not None or self._run.state != RunState.COMPLETED
 
     def _record_late(self) -> None:
-        """A run that lost its lots, and does not know it, is a conflict; an echo is not."""
+        """Log a conflict if a run lost its lots without knowing it; ignore an echo."""
         run, ours = self._run, self._ours
         if run is None or run.ended_at is None or ours is None or not ours.attempt:
             return
@@ -156,31 +152,31 @@ class ReportedRun:
         for lot in ours.all_lots if self._state is not None else ():
             self._record("conflict", lot, LockConflict(None, why))
 
-    def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[LotAccess], list[LotAccess]]:
-        """What the run can take of what it aims at, and what it cannot have."""
+    def _plan(self, claims: Sequence[WorkRow]) -> tuple[list[LotAccess], list[LotAccess]]:
+        """Divide the accesses of the run into those it can lock and those it cannot."""
         if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
         uow, job_id, run_id = self._uow, self._event.job_id, self._run_id
         viewer_namespace = self._event.job_namespace
-        said = self._named, self._job, self._said
-        found = lock_plan.plan_locks(uow, self._event, *said, self._within)
-        for dataset, lot in found.reads:
+        reported = self._named, self._job, self._facet
+        plan = lock_plan.plan_locks(uow, self._event, *reported, self._within)
+        for dataset, lot in plan.reads:
             for conflict in lock_plan.find_read_conflicts(
                 uow, dataset, lot, viewer_namespace=viewer_namespace
             ):
                 self._refuse(lot, conflict)
         free, barred = [], []
-        for access in found.accesses:
+        for access in plan.accesses:
             if self._ours is not None and access.lot in self._ours.lost:
                 if self._named and self._is_news:
-                    self._record("conflict", access.lot, _TAKEN)
+                    self._record("conflict", access.lot, _LOST)
                 continue
             needed = lock_plan.find_missing(self._tables, job_id, run_id, access)
             if needed is None:
                 continue
             at = (uow, job_id, run_id, needed)
             stop = (
-                _ENGINE
+                _MANAGED
                 if self._is_managed
                 else lock_plan.find_conflict(*at, viewer_namespace=viewer_namespace)
             )
@@ -192,7 +188,10 @@ class ReportedRun:
         return free, barred
 
     def _refuse(self, lot: str, conflict: LockConflict) -> None:
-        """Refuse the event, if the job asks for that; else only tell. Who failed wants nothing."""
+        """Refuse the event if the job is enforced, else log a conflict.
+
+        A failed run needs no lot.
+        """
         if self._state in _STOPS:
             return
         if self._job is not None and self._job.enforced:
@@ -207,8 +206,8 @@ class ReportedRun:
             self._record("conflict", lot, conflict)
 
     def _record(self, action: str, lot: str, conflict: LockConflict) -> None:
-        work = self._tables.work.get((self._event.job_id, lot)) if lot else None
-        state = work.state if work is not None else ""
+        row = self._tables.work.get((self._event.job_id, lot)) if lot else None
+        state = row.state if row is not None else ""
         self._tables.append(
             LogRow(
                 at=self._now,
@@ -224,8 +223,8 @@ class ReportedRun:
             )
         )
 
-    def _pin(self, accesses: Sequence[LotAccess]) -> None:
-        """A run reads the version that its lot has; of several lots, that of the last."""
+    def _pin_inputs(self, accesses: Sequence[LotAccess]) -> None:
+        """Pin the versions that the run reads; of several lots, the version of the last."""
         for access in reversed(accesses):
             for dataset in access.inputs:
                 source = self._tables.outputs.get((dataset, access.lot))
@@ -236,7 +235,7 @@ class ReportedRun:
                     )
 
     def _receive(self, claims: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> None:
-        """Receive the event; what the run is known to write it has written when it completes."""
+        """Receive the event; a completed run has written all outputs that it locked."""
         event = self._event
         if accesses or self._ours is not None:
             event = self._without_facet(event)
@@ -244,11 +243,11 @@ class ReportedRun:
             written = [dataset for access in accesses for dataset in access.outputs]
             for claim in claims:
                 written += self._locked_outputs(claim)
-            event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
+            event = replace(event, outputs=(*event.outputs, *self._unreported(written)))
         receive(self._uow, event, self._now, by_lot=True, scope=self._scope)
 
     def _without_facet(self, event: Event) -> Event:
-        """The facet leads from a run to its claims: it is ours once there are any."""
+        """Drop the lot facet of the event: with claims, only locks write it."""
         if LOT_FACET not in event.run_facets:
             return event
         others = {name: raw for name, raw in event.run_facets.items() if name != LOT_FACET}
@@ -258,38 +257,38 @@ class ReportedRun:
         rows = [self._tables.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
         return [row.dataset_id for row in rows if row and row.run_id == claim.run_id]
 
-    def _unsaid(self, written: Iterable[str]) -> list[Mention]:
-        said = {self._uow.dataset_id(mention.id) for mention in self._event.outputs}
-        rows = [self._uow.datasets.get(d) for d in dict.fromkeys(written) if d not in said]
+    def _unreported(self, written: Iterable[str]) -> list[Mention]:
+        reported = {self._uow.dataset_id(mention.id) for mention in self._event.outputs}
+        rows = [self._uow.datasets.get(d) for d in dict.fromkeys(written) if d not in reported]
         return [Mention(d.id, d.namespace, d.name, NO_FACETS, NO_FACETS) for d in rows if d]
 
     @property
     def _wiring(self) -> LotJobRow:
         return self._job or default_wiring(self._event.job_id, self._now)
 
-    def _renewed(self, claim: WorkRow) -> WorkRow:
-        """Every event of a run says that it goes on."""
+    def _renew(self, claim: WorkRow) -> WorkRow:
+        """Renew a lease: every event of a run shows that it is alive."""
         until = max(claim.lease_until, self._now + claim.lease_seconds * SECOND)
         renewed = replace(claim, lease_until=until)
         if renewed != claim:
             self._tables.put_work(renewed)
         return renewed
 
-    def _take(self, kept: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> list[WorkRow]:
-        """Lock what the run aims at."""
+    def _acquire(self, renewed: Sequence[WorkRow], accesses: Sequence[LotAccess]) -> list[WorkRow]:
+        """Lock the accesses of the run."""
         job = self._wiring
-        held = {claim.lot: claim for claim in kept}
-        taken = []
+        by_lot = {claim.lot: claim for claim in renewed}
+        acquired = []
         for access in accesses:
-            claim = held.get(access.lot) or self._claimed(job, access.lot)
+            claim = by_lot.get(access.lot) or self._claimed(job, access.lot)
             pinned = {dataset: self._pinned(dataset, access.lot) for dataset in access.inputs}
             claiming.lock_rows(self._tables, claim, pinned, access.outputs, self._now)
             claiming.drop_failed_inputs(self._tables, job, claim)
-            taken.append(claim)
-        if taken:
-            lots = [claim.lot for claim in taken]
-            rules.refresh_other_jobs(self._tables, job, lots, self._now, readers=False)
-        return taken
+            acquired.append(claim)
+        if acquired:
+            lots = [claim.lot for claim in acquired]
+            work.refresh_other_jobs(self._tables, job, lots, self._now, readers=False)
+        return acquired
 
     def _pinned(self, dataset: str, lot: str) -> str | None:
         source = self._tables.outputs.get((dataset, lot))
@@ -299,9 +298,9 @@ class ReportedRun:
         return read.version_id if read is not None else None
 
     def _wire(self, accesses: Sequence[LotAccess]) -> None:
-        """Remember all that the job is seen to read and write lot by lot.
+        """Add the datasets that the run reads and writes to the wiring of its job.
 
-        Lots that were there before are not looked for: whoever starts the job knows of them.
+        Older lots need no work: the system that starts the job knows them.
         """
         before = self._wiring
         inputs = dict.fromkeys(
@@ -316,31 +315,32 @@ class ReportedRun:
             self._tables.jobs.put(wired.job_id, self._job)
             update_wires(self._tables, before, wired)
             holds.update_lineage_holds(self._uow, self._now)
-            known = [row.lot for row in self._tables.list_open_work(wired.job_id)]
-            rules.refresh(self._tables, wired, known, self._now)
+            open_lots = [row.lot for row in self._tables.list_open_work(wired.job_id)]
+            work.refresh(self._tables, wired, open_lots, self._now)
 
     def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
-        row = self._tables.work.get((job.job_id, lot)) or rules.new_work(
+        row = self._tables.work.get((job.job_id, lot)) or work.new_work(
             job.job_id, lot, 0, WorkState.WAITING, self._now
         )
-        usual = job.lease_seconds == LEASE_SECONDS  # nobody meant it for runs without heartbeats
-        seconds = REPORTED_LEASE_SECONDS if usual else job.lease_seconds
+        # The default lease is too short for runs without heartbeats.
+        is_default = job.lease_seconds == LEASE_SECONDS
+        seconds = REPORTED_LEASE_SECONDS if is_default else job.lease_seconds
         claim = claiming.with_claim(row, self._run_id, self._owner, seconds, self._now)
-        rules.record_transition(self._tables, claim, row, "claim", self._owner, self._now)
+        work.record_transition(self._tables, claim, row, "claim", self._owner, self._now)
         return claim
 
-    def _tell(self, named: Iterable[str], taken: Sequence[WorkRow]) -> None:
-        """Write into the run which lots it works on, or would have worked on."""
+    def _write_facet(self, lots: Iterable[str], acquired: Sequence[WorkRow]) -> None:
+        """Write the lots that the run works on, or wanted to work on, into its facet."""
         first = self._ours.all_lots if self._ours is not None else ()
-        lots = (*first, *sorted(set(named) - set(first), key=sort_key))
-        if not lots:
+        all_lots = (*first, *sorted(set(lots) - set(first), key=sort_key))
+        if not all_lots:
             return
         before = self._ours.attempt or 0 if self._ours is not None else 0
         facet = LotFacet(
-            lot=lots[0],
-            attempt=max(before, *(claim.tries for claim in taken), 0),
-            lots=lots if len(lots) > 1 else (),
-            of_all=bool(self._named.of_run) or (self._said is not None and self._said.of_all),
+            lot=all_lots[0],
+            attempt=max(before, *(claim.tries for claim in acquired), 0),
+            lots=all_lots if len(all_lots) > 1 else (),
+            of_all=bool(self._named.of_run) or (self._facet is not None and self._facet.of_all),
             reported=self._ours is None or self._ours.reported,
             lost=self._ours.lost if self._ours is not None else (),
         )
@@ -349,8 +349,8 @@ class ReportedRun:
             assert run is not None, "a run whose event was received exists"
             put_lot_facet(self._uow, run, facet)
 
-    def _end(self, claims: Sequence[WorkRow]) -> None:
-        """End the claims of a run that has ended: publish what it made, or give it up."""
+    def _end_claims(self, claims: Sequence[WorkRow]) -> None:
+        """End the claims of a run that has ended: publish its outputs, or fail the claims."""
         run = self._uow.runs.get(self._run_id)
         assert run is not None, "a run whose event was received exists"
         if not claims or run.ended_at is None:
@@ -360,46 +360,48 @@ class ReportedRun:
         written = {
             dataset: row for (role, dataset), row in io.items() if role == DatasetRole.OUTPUT
         }
-        made, versions = [], []
+        completed, versions = [], []
         for claim in claims:
             outputs, error = self._locked_outputs(claim), failed
             if run.state == RunState.COMPLETED:
                 error = lock_plan.explain_unwritten(self._uow, self._named, claim.lot, outputs)
             if not error:
-                made.append(claim)
+                completed.append(claim)
                 versions.append({d: written[d].version_id for d in outputs if d in written})
             else:
                 claiming.fail(self._uow, claim, error, self._now)
-        if made:
-            checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
-            claiming.publish(self._uow, self._wiring, made, versions, self._now, checks=checks)
-            # Runs of one job need not all write the same: what another left may still be held.
-            rules.refresh(self._tables, self._wiring, [claim.lot for claim in made], self._now)
+        if completed:
+            checks = {
+                d: found for d, row in written.items() if (found := self._read_output_checks(row))
+            }
+            claiming.publish(self._uow, self._wiring, completed, versions, self._now, checks=checks)
+            # Runs of one job can write different outputs: one of another run may be held.
+            work.refresh(self._tables, self._wiring, [claim.lot for claim in completed], self._now)
 
-    def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
-        """What any event of the run has told so far that checks said of what it wrote."""
+    def _read_output_checks(self, written: RunDatasetRow) -> list[Check]:
+        """Read the check results of an output from all events of the run so far."""
         version = self._uow.versions.get(written.version_id)
         of_version = read_facets(version.facets) if version is not None else NO_FACETS
         return quality.read_checks({**of_version, **read_facets(written.facets)})
 
-    def _judge(self, lots: Iterable[str], *, is_late: bool = False) -> None:
-        """Let checks of what the run has read hold those lots, with all that was made of them.
+    def _apply_checks(self, lots: Iterable[str], *, is_late: bool = False) -> None:
+        """Apply check results for lots that the run read, and hold the lots made of them.
 
-        An event that comes late may tell so of what the run wrote.
+        A late event can also have results for lots that the run wrote.
         """
         event, named = self._event, self._named
         sides = [(DatasetRole.INPUT, mention, named.inputs) for mention in event.inputs]
         if is_late:
             sides += [(DatasetRole.OUTPUT, mention, named.outputs) for mention in event.outputs]
         for role, mention, of_dataset in sides:
-            told = quality.read_checks({**mention.facets, **mention.io_facets})
+            results = quality.read_checks({**mention.facets, **mention.io_facets})
             dataset = self._uow.datasets.get(self._uow.dataset_id(mention.id))
-            if told and dataset is not None and self._within in (None, dataset.namespace):
+            if results and dataset is not None and self._within in (None, dataset.namespace):
                 for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
-                    self._judge_lot(role, dataset, lot, told)
+                    self._apply_checks_to_lot(role, dataset, lot, results)
 
-    def _judge_lot(
-        self, role: DatasetRole, dataset: DatasetRow, lot: str, told: Sequence[Check]
+    def _apply_checks_to_lot(
+        self, role: DatasetRole, dataset: DatasetRow, lot: str, results: Sequence[Check]
     ) -> None:
         tables, now = self._tables, self._now
         row = tables.outputs.get((dataset.id, lot))
@@ -407,13 +409,13 @@ class ReportedRun:
             return
         version = row.version_id
         if role == DatasetRole.OUTPUT and row.run_id != self._run_id:
-            return  # another run has made it since
+            return  # another run made it later
         own = tables.inputs.get((dataset.id, self._event.job_id, lot))
         if own is not None and own.run_id == self._run_id and own.version_id:
             version = own.version_id
-        if why := quality.apply_checks(tables, row, version, told, self._run_id, now):
+        if why := quality.apply_checks(tables, row, version, results, self._run_id, now):
             holds.propagate_hold(self._uow, dataset, lot, quality.WHO, why, now)
-            rules.refresh_jobs_of(tables, [dataset.id], [lot], now)
+            work.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:
@@ -421,35 +423,35 @@ def _text(dataset_ids: Iterable[str]) -> str:
 
 
 class LockingEvent(Struct, frozen=True, gc=False):
-    """Receive one event of a run, and let the locks of its lots follow from it.
+    """Receive one event of a run, and lock or release its lots.
 
-    Where a lot may not be worked on, a job that asks for enforcement has the event refused as a
-    whole; else it is received, the locks stay as they are, and the log tells of the conflict.
-    Lots that an engine makes are its own: no event takes them, and none ends what it has claimed.
+    If the run may not work on a lot, an enforced job has the whole event refused. Otherwise the
+    event is received, the locks stay, and the log records a conflict. Events neither claim lots of
+    a job that an engine manages, nor end its claims.
     """
 
     exclusive: ClassVar[bool] = False
 
     event: Event
-    within: str | None = None  # the namespace of a key that is for one
+    within: str | None = None  # the one namespace of the key
 
     def prefetch(self, keys: Keys) -> None:
-        """Everything the event names."""
+        """Prefetch the rows that the event names."""
         ReceiveEvent(self.event).prefetch(keys)
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Fold it in."""
+        """Receive the event."""
         event = with_known_job(uow, self.event)
         assert event.run_id is not None, "a run event was checked to have one"
         merge_second_names(uow, event)
         run = uow.runs.get(event.run_id)
         is_other = run is not None and run.job_id != event.job_id and not is_placeholder(uow, run)
-        said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
-        # Lots are locked for the job that a run belongs to, once its events agree on it.
+        facet = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
+        # Events that name another job than the run's lock no lots.
         named = read_lots(event) if not is_other else NO_LOTS
-        if said is None and not named and not named.refused:
+        if facet is None and not named and not named.refused:
             scope = WriteScope(self.within) if self.within is not None else None
             receive(uow, event, now, scope=scope)
         else:
-            known = (event.run_id, run, said, named, self.within, now)
-            ReportedRun(uow, event, *known).receive()
+            args = (event.run_id, run, facet, named, self.within, now)
+            ReportedRun(uow, event, *args).receive()
