@@ -31,8 +31,7 @@ from penstock.ingest.models import (
     JobChange,
     Looked,
 )
-from penstock.ingest.queue.port import BatchFilter, Outcome, Submitted
-from penstock.ingest.queue.sql.tables import QUEUE
+from penstock.ingest.queue.port import QUEUE, BatchFilter, Outcome, Submitted
 from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.workers import abandoned

@@ -4,10 +4,11 @@ A store object is one *session*: the locks it takes are its own, and go when it 
 process dies, or when it stays silent for longer than the session lasts.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from penstock.errors import PenstockError
+from penstock.errors import Conflict, PenstockError
 from penstock.ingest.models import (
     Batch,
     BatchChange,
@@ -23,6 +24,8 @@ from penstock.ingest.models import (
     Tally,
 )
 from penstock.states import BatchState, IngestState
+
+QUEUE: Final = "ingest"  # the name of the only queue in a hold
 
 Outcome = IngestJob | PenstockError | None  # the job after a change, or why it was refused
 
@@ -160,3 +163,17 @@ class IngestStore(Protocol):
 
     def close(self) -> None:
         """Give up every lock of this session."""
+
+
+def key_hash(submission: Submission) -> str | None:
+    """Hash the depositor's key of a submission; stores find a repeated submission by it."""
+    if submission.key is None:
+        return None
+    text = f"{submission.profile_name}\x00{submission.key}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def lost_lock(kind: str, item_id: str, holder: str) -> Conflict:
+    """Build the error for a session whose lock is gone or belongs to another session."""
+    now = f"is locked by {holder} now" if holder else "is not locked now"
+    return Conflict(f"the lock on {kind} {item_id} was lost, and it {now}; nothing was changed")

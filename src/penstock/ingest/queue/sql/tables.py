@@ -27,7 +27,6 @@ TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
 RangeKey = tuple[str, str]
 
-QUEUE = "ingest"  # the name of the one queue, where it is held
 ALL_BATCHES = ""  # what stands for all of them together, where jobs are counted
 _FIRST = Place(-1, "")
 _OPEN = tuple(state for state in IngestState if side_of(state) is BatchSide.PROCESSING)

@@ -11,7 +11,7 @@ from msgspec.json import encode
 
 from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
 from penstock.ingest.models import Batch, BatchChange, IngestJob, JobChange
-from penstock.ingest.queue.sql.commands import key_hash, lost_lock
+from penstock.ingest.queue.port import key_hash, lost_lock
 from penstock.ingest.queue.zookeeper.layout import (
     BATCHES,
     JOB_NODES,

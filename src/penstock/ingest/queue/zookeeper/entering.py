@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from penstock.clock import Clock
 from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Batch, IngestJob, NewJob, Numbered, Numbers, Reserved, Submission
-from penstock.ingest.queue.port import Submitted
-from penstock.ingest.queue.sql.commands import key_hash
+from penstock.ingest.queue.port import Submitted, key_hash
 from penstock.ingest.queue.zookeeper.changes import (
     Writing,
     batch_grown,

@@ -35,6 +35,7 @@ from penstock.ingest.models import (
     Step,
     Submission,
 )
+from penstock.ingest.queue.port import QUEUE
 from penstock.ingest.transitions import BatchSide
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Create, Delete, Op
@@ -45,7 +46,6 @@ JOBS: Final = "/jobs"
 JOB_IDS: Final = "/jobs/jid"
 STATES: Final = "states"
 HOLDS: Final = {HoldKind.QUEUE: "/locks/queue", HoldKind.COLLECTION: "/locks/collections"}
-QUEUE: Final = "ingest"
 QUEUE_HOLD: Final = f"/locks/queue/{QUEUE}"
 SUBMISSIONS: Final = "/submissions"
 QUEUED: Final = tuple(state for state in IngestState if state is not IngestState.DELETED)

@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob, Place, Tally
-from penstock.ingest.queue.port import BatchFilter
+from penstock.ingest.queue.port import QUEUE, BatchFilter
 from penstock.ingest.queue.zookeeper.layout import (
     BATCH_NODES,
     BATCHES,
     HOLDS,
     JOB_NODES,
-    QUEUE,
     QUEUED,
     Data,
     batch_path,

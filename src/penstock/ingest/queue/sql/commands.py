@@ -1,6 +1,5 @@
 """The writes of ingest where state is kept in SQL: one class each."""
 
-import hashlib
 from typing import ClassVar
 
 from msgspec import Struct
@@ -27,7 +26,7 @@ from penstock.ingest.models import (
     Submission,
     to_json,
 )
-from penstock.ingest.queue.port import Outcome, Submitted
+from penstock.ingest.queue.port import QUEUE, Outcome, Submitted, key_hash, lost_lock
 from penstock.ingest.queue.sql.rows import (
     BatchRow,
     CounterRow,
@@ -37,7 +36,7 @@ from penstock.ingest.queue.sql.rows import (
     SessionRow,
     TallyRow,
 )
-from penstock.ingest.queue.sql.tables import ALL_BATCHES, QUEUE, IngestTables
+from penstock.ingest.queue.sql.tables import ALL_BATCHES, IngestTables
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, new_job, side_of
 from penstock.states import BatchState, IngestState
 
@@ -116,14 +115,6 @@ def batch_name(number: int) -> str:
 def job_name(number: int) -> str:
     """The id of the n-th ingest job."""
     return f"jid{number:010}"
-
-
-def key_hash(submission: Submission) -> str | None:
-    """What finds a submission that comes twice."""
-    if submission.key is None:
-        return None
-    text = f"{submission.profile_name}\x00{submission.key}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class SubmitBatch(Write, frozen=True):
@@ -344,12 +335,6 @@ def report_if_done(room: IngestTables, batch_id: str, now: Micros) -> None:
         batch_id,
         replace(row, status=moved.status, last_modified=now, message="", version=row.version + 1),
     )
-
-
-def lost_lock(kind: str, which: str, holder: str) -> Conflict:
-    """What a session is told whose lock is another's now, or nobody's."""
-    now = f"is locked by {holder} now" if holder else "is not locked by anybody now"
-    return Conflict(f"the lock on {kind} {which} was lost, and it {now}; nothing was changed")
 
 
 def _unchanged_batch(room: IngestTables, before: Batch, session: str, *, by_hand: bool) -> BatchRow:
