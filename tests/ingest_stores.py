@@ -26,15 +26,15 @@ from penstock.ingest.models import (
 from penstock.ingest.queue.port import IngestStore, Outcome
 from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
+from penstock.ingest.transitions import move_batch, move_job
 from penstock.plane import Plane
-from penstock.states import BatchState, IngestState
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from penstock.zookeeper import Session
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 
 BACKENDS = ("sqlite", "postgresql", "zookeeper")
-NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+NEXT = dict(zip(INGEST_STAGES, (*INGEST_STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
 def all_numbers(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
@@ -171,7 +171,7 @@ def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:
 
 def to_stage(store: IngestStore, stage: IngestState) -> None:
     """Every pending job, as far as this stage."""
-    for before in STAGES[: STAGES.index(stage)]:
+    for before in INGEST_STAGES[: INGEST_STAGES.index(stage)]:
         while jobs := store.claim_jobs(before, 100):
             advance(store, jobs)
 

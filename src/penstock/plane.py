@@ -79,12 +79,12 @@ class Plane:
     @property
     def secrets(self) -> Secrets:
         """What encrypts the secrets in the database."""
-        return self.context.secrets
+        return self.context.outbound.secrets
 
     @property
     def objects(self) -> Objects:
         """Where the data and the manifests of lots are; opened when it is first asked for."""
-        return self.context.objects
+        return self.context.storage.objects
 
     @cached_property
     def identity(self) -> str:

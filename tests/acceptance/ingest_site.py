@@ -29,10 +29,10 @@ from penstock.ingest.intake.checkm import Row
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications import callbacks
-from penstock.ingest.notifications.reports import Report
+from penstock.ingest.notifications.reports import Report, report_of
 from penstock.ingest.service import Act, IngestService
-from penstock.ingest.stages.reporting import report_of
-from penstock.ingest.workers.pool import STAGE_NAMES, Workers
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState, RunState
@@ -148,10 +148,10 @@ class Site:
         try:
             yield
         finally:
-            self.context.stopping.set()
+            self.context.runtime.stopping.set()
             self.stopped.set()
             workers.stop()
-            self.context.stopping.clear()
+            self.context.runtime.stopping.clear()
 
     def run(self, *batches: Batch) -> list[Batch]:
         """Work until these batches have ended or are held."""
@@ -222,7 +222,7 @@ class Site:
     ) -> dict[str, bytes]:
         """The files of a stored object, as they are read back."""
         assert ark is not None
-        depository = self.context.depository(self.context.collection("maps"))
+        depository = self.context.storage.depository(self.context.collections.get("maps"))
         found = {}
         for file in depository.files(ark, version):
             with depository.open_file(ark, file.name, version) as chunks:
@@ -312,8 +312,8 @@ def site(
             space_free_mb=0,
         )
         with Plane.open(settings, clock) as plane:
-            pause = _short(plane.context.stopping.wait)
-            monkeypatch.setattr(plane.context, "pause", pause)
+            pause = _short(plane.context.runtime.stopping.wait)
+            monkeypatch.setattr(plane.context.runtime, "pause", pause)
             found = Site(plane, clock, web, mail)
             found.make_collection()
             yield found

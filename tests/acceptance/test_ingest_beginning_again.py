@@ -48,7 +48,7 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
             until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
     job = site.only_job(batch)
     assert job.status is IngestState.PENDING
-    assert "no space left" in site.context.waits[job.id]
+    assert "no space left" in site.context.runtime.waits[job.id]
     with StopSignals(1) as signals:  # it does not stay for ever, either
         Watch(site.context, ["pending"], signals).stay(once=True)
     [batch] = site.run(batch)
@@ -157,7 +157,7 @@ def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with
         with pytest.raises(Unavailable):
             batch_pending.work(site.context, claimed)
     site.context.store.let_go([claimed])
-    (site.context.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
+    (site.context.storage.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
     site.web.on("/b.checkm", status(404))
     with site.working():
         until(lambda: site.batch(batch).status is BatchState.FAILED)

@@ -8,9 +8,8 @@ from penstock.clock import DAY
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch, BatchChange, HoldKind, JobChange
-from penstock.ingest.stages import clean_up
+from penstock.ingest.stages import STAGE_NAMES, clean_up
 from penstock.ingest.transitions import move_job
-from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
 from penstock.locks.explain.why import why
 from penstock.locks.queries.lots import get_lot, list_log_of_lot

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.clock import DAY
-from penstock.ingest.archive.minting import check_character
+from penstock.ingest.archive.arks import check_character
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.models import SubmissionMode

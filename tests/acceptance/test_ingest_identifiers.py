@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, sha512
 from penstock.ingest.archive.register import versions_of
 from penstock.ingest.collections import Minting
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import IngestJob
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.ingest.stages.recording import forgotten
-from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.web import content, status
@@ -49,7 +49,7 @@ def store_unknown(
     site.folder.mkdir(exist_ok=True)
     file.write_bytes(b"lost")
     told = NewFile("producer/lost.csv", file, sha512(b"lost"), 4)
-    depository = site.context.depository(site.context.collection(collection))
+    depository = site.context.storage.depository(site.context.collections.get(collection))
     depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
@@ -141,11 +141,13 @@ def test_a_version_that_its_own_job_has_still_to_record_is_left_to_it(site: Site
     before = [name for name in STAGE_NAMES if name != "recording"]
     with site.working(*before):
         job = site.reach(late, IngestState.RECORDING)
-    stored = site.context.depository(site.context.collection("maps")).find(
+    stored = site.context.storage.depository(site.context.collections.get("maps")).find(
         ark, job.configuration.key
     )
     assert stored is not None
-    found = forgotten(site.context, site.context.collection("maps"), replace(stored, version=3))
+    found = forgotten(
+        site.context, site.context.collections.get("maps"), replace(stored, version=3)
+    )
     assert list(found) == []
     site.run(late)
     site.check_recorded(site.only_job(late))
@@ -196,8 +198,8 @@ def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
         "ezid_user": "u",
         "ezid_password": "p",
     }
-    settings = dataclasses.replace(site.context.settings, **account)
-    monkeypatch.setattr(site.context, "settings", settings)
+    settings = dataclasses.replace(site.context.runtime.settings, **account)
+    monkeypatch.setattr(site.context.outbound, "settings", settings)
     site.make_collection("minted", minting=Minting.EZID)
     store_unknown(site, "minted", taken)
 

@@ -4,10 +4,10 @@ import pytest
 
 from penstock.clock import DAY, SECOND
 from penstock.ingest.models import Batch
+from penstock.ingest.notifications import letters
 from penstock.ingest.notifications.letters import TakeLetter, due_letters
 from penstock.ingest.notifications.mail import Letter
-from penstock.ingest.stages import letters
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.states import BatchState
 from tests.acceptance.ingest_site import DEPOSITOR, Site
 from tests.doors.waiting import until
@@ -24,7 +24,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.mail.refuse("ben@example.org")
     site.mail.tempfail("carl@example.org")
 
-    send = site.context.mailer.send
+    send = site.context.outbound.mailer.send
 
     def send_once(letter: Letter) -> bool:
         try:
@@ -33,7 +33,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
             site.mail.behave()
             site.mail.refuse("ben@example.org")
 
-    monkeypatch.setattr(site.context.mailer, "send", send_once)
+    monkeypatch.setattr(site.context.outbound.mailer, "send", send_once)
 
 
 @pytest.mark.usefixtures("refused")
@@ -85,7 +85,7 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
         until(lambda: site.batch(batch).status is BatchState.REPORTING)
     letter = Letter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
     with monkeypatch.context() as patch:
-        patch.setattr(site.context.mailer, "send", killed)
+        patch.setattr(site.context.outbound.mailer, "send", killed)
         with pytest.raises(Killed):
             letters.send(site.context, batch.id, letter)
 

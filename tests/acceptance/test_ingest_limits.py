@@ -8,8 +8,8 @@ from penstock.errors import Invalid
 from penstock.ingest.collections import Collection
 from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import SIZE_MAX, ManifestKind, write
+from penstock.ingest.intake.payload import File, fetch_files
 from penstock.ingest.models import TEXT_CHARS_MAX, Batch, IngestJob, NewJob, PayloadType
-from penstock.ingest.stages.payload import File, fetch_files
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Gate, Site, row
 from tests.patience import HANG_SECONDS

@@ -23,11 +23,10 @@ from penstock.errors import Busy, NotFound, Unavailable
 from penstock.ids import dataset_id
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.intake.checkm import ManifestKind, Row, write
-from penstock.ingest.lots import CloseLot
+from penstock.ingest.lots import CloseLot, publish_batch
 from penstock.ingest.models import Batch
 from penstock.ingest.notifications.reports import make_report
-from penstock.ingest.stages import lots, reporting
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES, lots, reporting
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
 from penstock.locks.queries.lots import show_lot
 from penstock.lots.ids import Interval, parse_interval
@@ -219,7 +218,7 @@ def publish(site: Site, batch: Batch) -> None:
     report = make_report(batch, lines, None, site.clock())
     jobs = site.jobs(batch)
     done = [job.configuration.key for job in jobs if job.status is IngestState.COMPLETED]
-    lots.publish(site.context, batch, report, done)
+    publish_batch(site.context, batch, report, done)
 
 
 def test_reporting_again_after_a_crash_publishes_nothing_twice(site: Site) -> None:
@@ -379,7 +378,7 @@ def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) 
 
 def _is_known(site: Site, collection: str) -> bool:
     try:
-        site.context.collection(collection)
+        site.context.collections.get(collection)
     except NotFound:
         return False
     return True

@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import NotFound
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
@@ -35,7 +35,7 @@ def failed(site: Site) -> Batch:
 
 def change(site: Site, **profile: Any) -> None:
     collection = site.make_collection(**profile)
-    until(lambda: site.context.collection("maps") == collection)  # it is kept for a second
+    until(lambda: site.context.collections.get("maps") == collection)  # it is kept for a second
 
 
 def completed(site: Site, batch: Batch, **profile: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.ingest.intake.archives import ArchiveLimits, unpack
-from penstock.ingest.stages.payload import write_whole
+from penstock.ingest.intake.payload import write_whole
 
 FILES = {"a.txt": b"alpha", "folder/b.txt": b"beta"}
 STEPS_MIN = 12  # files and folders that are opened, made, renamed and removed

@@ -10,12 +10,19 @@ from msgspec.structs import replace
 
 from penstock.config import Settings
 from penstock.errors import Invalid, PenstockError, Unavailable
-from penstock.ingest.context import IngestContext, Later
+from penstock.ingest.context import (
+    CollectionCache,
+    IngestContext,
+    OutboundClients,
+    Postponed,
+    Runtime,
+    StorageRegistry,
+)
 from penstock.ingest.models import Identifiers, IngestJob, JobChange
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.sql.locks import LOOKS
 from penstock.ingest.queue.sql.store import SqlIngestStore
-from penstock.ingest.stages import provisioning
+from penstock.ingest.stages import JobStage, provisioning
 from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.daemon import JobDaemon
 from penstock.plane import Plane
@@ -112,22 +119,25 @@ class Bench:
         self.store = SqlIngestStore(plane.catalog, "worker")
         self.losing: Any = Losing(self.store)
         self.context = IngestContext(
-            plane.settings,
             plane.catalog,
             self.losing,
-            plane.clock,
-            Mailer.open(None),
-            plane.secrets,
+            CollectionCache(plane.catalog, plane.clock),
+            StorageRegistry(plane.catalog, plane.settings),
+            OutboundClients(plane.settings, Mailer.open(None), plane.secrets),
+            Runtime(plane.settings, plane.clock),
         )
         self.worked: list[str] = []
         self.daemon = JobDaemon(
-            stage, self.work, self.context, concurrency=1, poll_seconds=WAIT_SECONDS_MAX
+            JobStage(stage, self.work),
+            self.context,
+            concurrency=1,
+            poll_seconds=WAIT_SECONDS_MAX,
         )
 
     def work(self, context: IngestContext, job: IngestJob) -> IngestJob:
         """Move it on."""
         self.worked.append(job.id)
-        return move_job(job, IngestState.ESTIMATING, context.clock())
+        return move_job(job, IngestState.ESTIMATING, context.runtime.clock())
 
     def close(self) -> None:
         """Give up every lock."""
@@ -162,8 +172,7 @@ def test_a_job_that_fails_after_its_ark_was_noted_is_not_locked_for_ever(plane: 
             raise Invalid("the object store refuses it")
 
         daemon = JobDaemon(
-            IngestState.PROCESSING,
-            work,
+            JobStage(IngestState.PROCESSING, work),
             bench.context,
             concurrency=1,
             poll_seconds=WAIT_SECONDS_MAX,
@@ -196,6 +205,6 @@ def test_a_job_waits_while_the_catalog_is_away(plane: Plane) -> None:
         [job] = bench.store.claim_jobs(IngestState.PENDING, 1)
         catalog: Any = Losing(plane.catalog)
         catalog.lost, catalog.is_made = "read", False
-        bench.context.catalog = catalog
-        with pytest.raises(Later, match="the database is away"):
-            bench.context.profile(job)
+        bench.context.collections = CollectionCache(catalog, plane.clock)
+        with pytest.raises(Postponed, match="the database is away"):
+            bench.context.collections.of_job(job)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.archive.arks import BETANUMERIC, ark_of, check_character, spin
+from penstock.ingest.archive.ezid import EzidMinter
 from penstock.ingest.archive.metadata import Description
-from penstock.ingest.archive.minting import BETANUMERIC, EzidMinter, ark_of, check_character, spin
 
 SHORTEST_IDS = 8410**2
 NUMBERS = st.integers(0, 8410**4)

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Conflict
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.register import (
     ForgetWriter,
     Identified,

@@ -14,8 +14,7 @@ import pytest
 from penstock.ingest.models import Finding, Looked
 from penstock.ingest.queue.zookeeper import check
 from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
-from penstock.ingest.transitions import STAGES
-from penstock.states import BatchState, IngestState
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from penstock.zookeeper import Create, Delete, Op, Session, Set
 from tests.ingest_stores import (
     Backend,
@@ -266,7 +265,7 @@ def test_a_check_finds_nothing_while_others_work(backend: Backend) -> None:
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(store.check)
         while not answer.done():
-            for stage in reversed(STAGES):
+            for stage in reversed(INGEST_STAGES):
                 moved += len(advance(worker, worker.claim_jobs(stage, 7)))
     assert answer.result() == []
     assert moved > 0

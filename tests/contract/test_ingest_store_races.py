@@ -14,8 +14,8 @@ from penstock.clock import system_clock
 from penstock.errors import Conflict
 from penstock.ingest.models import BatchChange, Identifiers, IngestJob, JobChange
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
-from penstock.states import BatchState, IngestState
+from penstock.ingest.transitions import move_batch, move_job
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from tests.doors.waiting import until
 from tests.ingest_stores import (
     BACKENDS,
@@ -349,7 +349,7 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
 
     def work(number: int, session: IngestStore) -> None:
         while session.batch(batch.id).status is BatchState.PROCESSING:
-            for stage in STAGES:
+            for stage in INGEST_STAGES:
                 jobs = session.claim_jobs(stage, 3 + number)
                 for outcome in advance(session, jobs):
                     assert isinstance(outcome, IngestJob)
@@ -358,7 +358,7 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
     sessions = [store, backend.open("other"), store, backend.open("third")]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4), sessions))
-    assert len(moves) == len(set(moves)) == 120 * len(STAGES)
+    assert len(moves) == len(set(moves)) == 120 * len(INGEST_STAGES)
     assert [line.jobs for line in store.tally(batch.id)] == [120]
     assert store.check() == []
 
@@ -380,7 +380,7 @@ def test_a_thousand_jobs_go_through_all_stages(store: IngestStore) -> None:
     for _ in range(4):
         batch = store.add_jobs(batch, new_jobs(batch, 250))
     moved_batch(store, batch, BatchState.PROCESSING)
-    for stage in STAGES:
+    for stage in INGEST_STAGES:
         moved = 0
         while jobs := store.claim_jobs(stage, 128):
             assert all(isinstance(outcome, IngestJob) for outcome in advance(store, jobs))

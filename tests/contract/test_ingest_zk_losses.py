@@ -16,8 +16,8 @@ from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Batch, BatchChange, Identifiers, IngestJob, JobChange
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
-from penstock.states import BatchState, IngestState
+from penstock.ingest.transitions import move_batch, move_job
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from penstock.zookeeper import Op, Result, Session, Unknown
 from tests.doors.waiting import until
 from tests.ingest_stores import NEXT, all_numbers, new_jobs, submission
@@ -101,7 +101,7 @@ def story(store: ZkIngestStore, session: Forgetful) -> Told:
     after = move_batch(pending, BatchState.PROCESSING, system_clock())
     assert store.change_batch(BatchChange(pending, after)) == store.batch(batch.id)
     store.let_go(claimed_jobs(store, IngestState.PENDING))
-    for stage in STAGES:
+    for stage in INGEST_STAGES:
         jobs = claimed_jobs(store, stage)
         if stage is IngestState.PROCESSING:
             minted = [replace(job, identifiers=Identifiers(f"ark:/1/{job.id}")) for job in jobs]

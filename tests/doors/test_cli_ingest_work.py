@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.zookeeper import Create, Session
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home, program

@@ -15,7 +15,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.models import PRIORITY_MAX
 from penstock.ingest.notifications.mail import check_address
@@ -249,3 +249,8 @@ def _unknown(name: str) -> NotFound:
     return NotFound(
         f"there is no collection {name[:100]!r}; make it with `penstock ingest collections set`"
     )
+
+
+def ingest_job_name(collection: Collection) -> str:
+    """Return the name of the catalog job whose runs are the deposits of a collection."""
+    return f"ingest.{collection.name}"

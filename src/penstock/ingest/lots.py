@@ -4,9 +4,11 @@ A batch is a lot of its own, announced while jobs of it are open and READY when 
 or it is part of the lot of the interval in which it completed, published when that is over.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from penstock import ids
@@ -16,19 +18,34 @@ from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import DatasetRow, Row, replace
 from penstock.catalog.unit_of_work import Changes, UnitOfWork
-from penstock.clock import Micros
+from penstock.clock import SECOND, Micros, format_time
 from penstock.db import Transaction
+from penstock.errors import Invalid
+from penstock.ingest.archive.ocfl.repository import Depository, StoredFile
+from penstock.ingest.archive.register import StoredRow, stored_by
+from penstock.ingest.collections import Collection
+from penstock.ingest.context import PRODUCER, IngestContext
+from penstock.ingest.models import Batch, to_json
+from penstock.ingest.notifications.reports import Report
+from penstock.ingest.telemetry import lot_published
 from penstock.locks.commands.lots import announce, is_news, register, withdraw
 from penstock.locks.tables import LockTables
-from penstock.lots.ids import Interval
-from penstock.lots.manifests import ManifestNote
-from penstock.lots.rows import LotDatasetRow
+from penstock.lots.ids import Interval, parse_interval
+from penstock.lots.manifest_files import put_manifest, show_manifest
+from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, decode
+from penstock.lots.rows import LotDatasetRow, ManifestRow
 from penstock.lots.tables import LotTables
+from penstock.objects import Objects
+from penstock.objects.uris import Place, find_place
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache
+from penstock.telemetry import tracing
 
 DEPOSITS = "ingest"  # who publishes what was deposited
 LABEL = "1"  # of the way in which lots of batches are cut
+_GRACE: Micros = 5 * SECOND  # for batches that complete just before an interval's end
+_DEPOSITED = f"{PRODUCER}/"
+_PAGE = 500
 
 
 class BatchLotRow(Row, frozen=True):
@@ -225,3 +242,148 @@ def _cut(uow: UnitOfWork, dataset: DatasetRow, interval: Interval | None, now: M
     room = uow.tables(LotTables)
     if interval is not None and room.datasets.get(dataset.id) is None:
         room.datasets.put(dataset.id, LotDatasetRow(dataset.id, interval, LABEL, 0, now))
+
+
+def publish_batch(
+    context: IngestContext, batch: Batch, report: Report, keys: Iterable[str]
+) -> None:
+    """Let a batch that is being reported be a lot; `keys` are the deposits that have completed."""
+    collection = context.collections.get(batch.collection)
+    is_whole = not report.still_open
+    if collection.interval is not None and not is_whole:
+        return  # it is part of a lot when it has completed
+    # Whoever reports again after a crash writes the same: all but the files is the batch's own.
+    reported_at = batch.last_modified
+    lot, due_at = _lot(collection, batch, reported_at)
+    ref = _dataset_ref(collection)
+    _leave(context, batch, ref, lot)
+    objects = context.storage.objects
+    items = tuple(_items(context, objects, collection, keys))
+    manifest = Manifest(
+        state=_state(items, is_whole=is_whole),
+        lot=lot,
+        dataset=ref,
+        uris=items,
+        attempt=f"{batch.id}.{report.number}.{_mark(items)}",
+        part=batch.id if due_at else "",
+        created=format_time(reported_at),
+    )
+    _, note = put_manifest(objects, manifest)
+    deposited = DepositedLot(
+        batch_id=batch.id,
+        collection=batch.collection,
+        submitter=batch.submission.submitter,
+        namespace=collection.namespace,
+        dataset=collection.dataset,
+        report=report.number,
+        lot=lot,
+        manifest=note,
+        interval=collection.interval,
+        due_at=due_at,
+    )
+    with tracing.span("lot.publish", lot=batch.id, dataset=f"{ref.namespace}/{ref.name}"):
+        is_newest = context.write(PublishBatch(deposited))
+    if is_newest and not due_at:
+        lot_published(ref, lot, note.state)
+        show_manifest(objects, lot, ref, note)
+
+
+def withdraw_batch(context: IngestContext, batch: Batch, who: str) -> None:
+    """Remove the lot of a batch that is being deleted, if it was only announced."""
+    with context.catalog.read() as tx:
+        lot = announced_lot(tx, batch.id)
+    if lot is not None:
+        _withdraw(context, lot, who, f"batch {batch.id} was deleted")
+
+
+def _leave(context: IngestContext, batch: Batch, ref: DatasetRef, lot: str) -> None:
+    """Remove the lot as which a batch was announced, if it is not the one that it comes to."""
+    with context.catalog.read() as tx:
+        before = announced_lot(tx, batch.id)
+    if before is None:
+        return
+    announced = decode(context.storage.objects.get(before.key), before.key)
+    if (announced.dataset, before.lot) != (ref, lot):
+        why = f"batch {batch.id} is now in {ref.namespace}/{ref.name} {lot}"
+        _withdraw(context, before, DEPOSITS, why)
+
+
+def _withdraw(context: IngestContext, lot: BatchLotRow, who: str, why: str) -> None:
+    """Remove a lot that was only announced."""
+    with context.catalog.read() as tx:
+        which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
+        rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
+    objects = context.storage.objects
+    gone = [_put_removed(objects, row, why) for row in rows]
+    notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
+    context.catalog.submit(WithdrawBatch(lot.batch_id, who, why, tuple(notes))).result()
+    for manifest, note in gone[:1]:
+        show_manifest(objects, lot.lot, manifest.dataset, note)
+
+
+def _put_removed(objects: Objects, row: ManifestRow, why: str) -> tuple[Manifest, ManifestNote]:
+    """The manifest that lists what is not to be read; written again, it says the same."""
+    manifest = decode(objects.get(row.key), row.key)
+    removed = msgspec.structs.replace(manifest, state=ManifestState.REMOVED, comment=why)
+    return removed, put_manifest(objects, removed)[1]
+
+
+def _lot(collection: Collection, batch: Batch, completed_at: Micros) -> tuple[str, Micros]:
+    """The lot that a batch is, or is part of, and when that is published; 0 is now."""
+    if collection.interval is None:
+        return batch.id, 0
+    lot = collection.interval.lot_at(completed_at)
+    interval = parse_interval(lot)
+    assert interval is not None, "the lot of an interval is one"
+    return lot, interval.end + _GRACE
+
+
+def _mark(items: Sequence[Item]) -> str:
+    """What tells a manifest from one with other files that the same report may have written."""
+    return hashlib.sha256(to_json(items).encode()).hexdigest()[:8]
+
+
+def _dataset_ref(collection: Collection) -> DatasetRef:
+    return DatasetRef(collection.namespace, collection.dataset, LABEL)
+
+
+def _state(items: Sequence[Item], *, is_whole: bool) -> ManifestState:
+    if not is_whole:
+        return ManifestState.PARTIAL
+    return ManifestState.COMPLETE if items else ManifestState.EMPTY
+
+
+def _items(
+    context: IngestContext, objects: Objects, collection: Collection, keys: Iterable[str]
+) -> Iterator[Item]:
+    """Every file of what these deposits have stored."""
+    depository = context.storage.depository(collection)
+    place = find_place(objects, depository.url)
+    wanted = list(keys)
+    for start in range(0, len(wanted), _PAGE):
+        with context.catalog.read() as tx:
+            rows = stored_by(tx, wanted[start : start + _PAGE])
+        for row in sorted(rows, key=lambda row: row.job_id):
+            yield from _files(depository, row, place)
+
+
+def _files(depository: Depository, row: StoredRow, place: Place) -> Iterator[Item]:
+    """What the depositor gave; the metadata that was written beside it is not data."""
+    files = depository.files(row.ark, row.version)
+    _check_sizes(depository, row, files)
+    given = [f for f in files if f.name.startswith(_DEPOSITED)]
+    for file in {file.key: file for file in given}.values():
+        yield Item(place.uri(file.key), file.size, f"sha-512:{file.sha512}", ark=row.ark)
+
+
+def _check_sizes(depository: Depository, row: StoredRow, files: Sequence[StoredFile]) -> None:
+    """Refuse to list files that were lost or cut off since they were stored."""
+    lost = next((file.key for file in files if file.size is None), None)
+    size = sum(file.size or 0 for file in files)
+    if lost is None and size == row.bytes:
+        return
+    fault = f"{lost} is missing" if lost else f"it has {size:,} bytes instead of {row.bytes:,}"
+    raise Invalid(
+        f"version {row.version} of {row.ark} is damaged in {depository.url}: {fault}; restore it, "
+        "or submit the object again"
+    )

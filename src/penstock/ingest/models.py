@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from penstock import ids
 from penstock.clock import Micros
 from penstock.states import BatchState, IngestState
 
@@ -291,3 +292,8 @@ class Looked(Struct, frozen=True):
 def to_json(value: object) -> str:
     """A value as the text that stores keep."""
     return msgspec.json.encode(value).decode()
+
+
+def run_id_of(key: str) -> str:
+    """Return the id of the run of a deposit; it is fixed before the run is recorded."""
+    return ids.run_id(f"{key}/run")

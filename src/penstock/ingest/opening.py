@@ -6,7 +6,13 @@ import socket
 from penstock.access.secrets import Secrets, open_secrets
 from penstock.clock import Clock
 from penstock.config import Settings
-from penstock.ingest.context import IngestContext
+from penstock.ingest.context import (
+    CollectionCache,
+    IngestContext,
+    OutboundClients,
+    Runtime,
+    StorageRegistry,
+)
 from penstock.ingest.models import Numbered, Numbers, Reserved
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.port import IngestStore
@@ -24,7 +30,14 @@ def open_ingest(
     mailer = Mailer.open(settings.smtp, settings.mail_from, clock=clock)
     store = open_store(settings, catalog, clock)
     secrets = secrets or open_secrets(settings)
-    return IngestContext(settings, catalog, store, clock, mailer, secrets)
+    return IngestContext(
+        catalog,
+        store,
+        CollectionCache(catalog, clock),
+        StorageRegistry(catalog, settings),
+        OutboundClients(settings, mailer, secrets),
+        Runtime(settings, clock),
+    )
 
 
 def open_store(settings: Settings, catalog: WriteQueue, clock: Clock) -> IngestStore:

@@ -16,6 +16,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.ingest import deletion
 from penstock.ingest.archive import lost_files
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.context import IngestContext
@@ -32,9 +33,7 @@ from penstock.ingest.models import (
     Looked,
 )
 from penstock.ingest.queue.port import QUEUE, BatchFilter, Outcome, Submitted
-from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
-from penstock.ingest.workers import abandoned
 from penstock.states import BatchState, IngestState
 
 _PAGE = 250
@@ -100,8 +99,8 @@ class IngestService:
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""
         if kind is HoldKind.COLLECTION:
-            self._context.collection(name)
-        hold = Hold(kind, name, act.who, act.why, self._context.clock())
+            self._context.collections.get(name)
+        hold = Hold(kind, name, act.who, act.why, self._context.runtime.clock())
         with self._audited(act, f"hold {kind}", name):
             self._store.hold(hold)
         return hold
@@ -177,7 +176,7 @@ class IngestService:
         """Let a failed job go on after the last stage that succeeded."""
         with self._audited(act, "resume ingest job", job_id):
             job = self._store.job(job_id)
-            return self._changed(job, resume_job(job, self._context.clock()))
+            return self._changed(job, resume_job(job, self._context.runtime.clock()))
 
     def resume_batch(self, act: Act, batch_id: str) -> list[Resumed]:
         """Let every failed job of a batch go on, and say where each goes.
@@ -191,7 +190,7 @@ class IngestService:
                 self._move_batch(batch, BatchState.PENDING)
             for job in self._each(batch_id, IngestState.FAILED):
                 try:
-                    after = self._changed(job, resume_job(job, self._context.clock()))
+                    after = self._changed(job, resume_job(job, self._context.runtime.clock()))
                 except PenstockError as refusal:
                     resumed.append(Resumed(job.id, None, str(refusal)))
                 else:
@@ -203,7 +202,7 @@ class IngestService:
         with self._audited(act, "fail ingest job", job_id):
             job = self._store.job(job_id)
             message = f"stopped by {act.who}: {act.why}" if act.why else f"stopped by {act.who}"
-            now = self._context.clock()
+            now = self._context.runtime.clock()
             failed = move_job(
                 job, IngestState.FAILED, now, message=message, can_begin_again=True, by_hand=True
             )
@@ -257,7 +256,7 @@ class IngestService:
         """Delete a failed or held job and its working folder."""
         with self._audited(act, "delete ingest job", job_id):
             job = self._store.job(job_id)
-            move_job(job, IngestState.DELETED, self._context.clock(), by_hand=True)
+            move_job(job, IngestState.DELETED, self._context.runtime.clock(), by_hand=True)
             batch = self._store.batch(job.batch_id)
             if batch.status is not BatchState.COMPLETED and not confirmed:
                 raise Conflict(
@@ -267,8 +266,8 @@ class IngestService:
             [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
             if isinstance(outcome, PenstockError):
                 raise outcome
-            abandoned.give_up(self._context, job)
-            self._context.forget_folder(job)
+            deletion.give_up(self._context, job)
+            self._context.storage.remove_job_folder(job)
 
     def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
         """Delete a failed or held batch with all its jobs, its working folders and its lot.
@@ -285,7 +284,7 @@ class IngestService:
                     f"{'is' if begun == 1 else 'are'} under way; wait for them, or fail them"
                 )
             if not is_given_up:
-                move_batch(batch, BatchState.DELETED, self._context.clock(), by_hand=True)
+                move_batch(batch, BatchState.DELETED, self._context.runtime.clock(), by_hand=True)
             if not confirmed:
                 raise Conflict(
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
@@ -294,16 +293,22 @@ class IngestService:
             if is_given_up:
                 message = f"given up by {act.who}: {act.why}"
                 batch = self._move_batch(batch, BatchState.FAILED, message)
-            clean_up.delete(self._context, batch, by=act.who)
+            deletion.delete_batch(self._context, batch, by=act.who)
 
     def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
         """Look for what no crash should have left, and put right what can be; it may take long."""
+        context = self._context
         with self._audited(act, "repair", QUEUE) if repair else nullcontext():
             yield from self._store.checking(repair=repair)
             yield from self._foreign_holds()
-            yield from abandoned.check(self._context, repair=repair)
-            yield from abandoned.check_folders(self._context, repair=repair)
-            yield from lost_files.check(self._context, self._context.catalog, self._context.stop)
+            yield from deletion.check(self._context, repair=repair)
+            yield from deletion.check_folders(self._context, repair=repair)
+            yield from lost_files.check(
+                context.collections,
+                context.storage,
+                context.catalog,
+                context.runtime.is_stopping,
+            )
 
     def _foreign_holds(self) -> Iterator[Finding]:
         """Holds that another program has placed, which stop work without naming anybody."""
@@ -360,7 +365,7 @@ class IngestService:
                 if collection in (None, job.configuration.profile_name)
                 and not self._is_held(job.configuration.profile_name)
             ]
-            now = self._context.clock()
+            now = self._context.runtime.clock()
             moved = [move_job(job, IngestState.PENDING, now, by_hand=True) for job in wanted]
             changes = [JobChange(a, b, by_hand=True) for a, b in zip(wanted, moved, strict=True)]
             outcomes = self._store.change_jobs(changes)
@@ -381,7 +386,7 @@ class IngestService:
     ) -> int:
         moved = 0
         for job in self._each(batch_id, status):
-            after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
+            after = move_job(job, to, self._context.runtime.clock(), message=message, by_hand=True)
             [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
             moved += isinstance(outcome, IngestJob)
         return moved
@@ -393,7 +398,7 @@ class IngestService:
             after = jobs[-1].id
 
     def _move_job(self, job: IngestJob, to: IngestState, message: str = "") -> IngestJob:
-        after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
+        after = move_job(job, to, self._context.runtime.clock(), message=message, by_hand=True)
         return self._changed(job, after)
 
     def _changed(self, job: IngestJob, after: IngestJob) -> IngestJob:
@@ -401,7 +406,7 @@ class IngestService:
         return _settled(outcome)
 
     def _move_batch(self, batch: Batch, to: BatchState, message: str = "") -> Batch:
-        after = move_batch(batch, to, self._context.clock(), message=message, by_hand=True)
+        after = move_batch(batch, to, self._context.runtime.clock(), message=message, by_hand=True)
         changed = self._store.change_batch(BatchChange(batch, after, by_hand=True))
         assert changed is not None, "the change deletes nothing"
         return changed

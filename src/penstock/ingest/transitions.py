@@ -16,20 +16,11 @@ from penstock.ingest.models import (
     NewJob,
     Step,
 )
-from penstock.states import BATCH, INGEST_JOB, BatchState, IngestState
+from penstock.states import BATCH, INGEST_JOB, INGEST_STAGES, BatchState, IngestState
 
-STAGES = (
-    IngestState.PENDING,
-    IngestState.ESTIMATING,
-    IngestState.PROVISIONING,
-    IngestState.DOWNLOADING,
-    IngestState.PROCESSING,
-    IngestState.RECORDING,
-    IngestState.NOTIFY,
-)
 UNKNOWN_SIZE_PENALTY = 10
 LARGE_BYTES = 10 * 1024**3
-_NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+_NEXT = dict(zip(INGEST_STAGES, (*INGEST_STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
 class BatchSide(StrEnum):

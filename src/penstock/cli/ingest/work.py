@@ -19,8 +19,8 @@ from penstock.ingest.context import IngestContext
 from penstock.ingest.models import HoldKind
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.ingest.transitions import STAGES
-from penstock.ingest.workers.pool import POLL_SECONDS, STAGE_NAMES, Workers
+from penstock.ingest.stages import STAGE_NAMES, STAGES, BatchStage, JobStage
+from penstock.ingest.workers.pool import POLL_SECONDS, Workers
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from penstock.telemetry import tracing
@@ -46,11 +46,7 @@ _COUNT_SECONDS = 0.25
 # Whatever a worker can take is looked at each POLL_SECONDS.
 _STILL_SECONDS = 3 * POLL_SECONDS
 _REASONS_MAX = 5
-_BATCH_STAGES = {
-    "batch-pending": BatchState.PENDING,
-    "batch-reporting": BatchState.REPORTING,
-    "batch-update-reporting": BatchState.UPDATE_REPORTING,
-}
+_BATCH_STAGES = {stage.name: stage.state for stage in STAGES if isinstance(stage, BatchStage)}
 
 _log = logging.getLogger(__name__)
 
@@ -188,7 +184,7 @@ class Watch:
         if now - self._same_since < _STILL_SECONDS:
             return False
         self._same_since = now  # to look takes longer than to count
-        waits = dict(self._context.waits)
+        waits = dict(self._context.runtime.waits)
         batches, jobs = self._found(len(waits) + 1)
         if (batches | jobs) - waits.keys():
             return False
@@ -209,15 +205,15 @@ class Watch:
         jobs = {
             job.id
             for stage in STAGES
-            if stage in self._stages and stage is not IngestState.PROVISIONING
-            for job in self._store.waiting(stage, some)
+            if isinstance(stage, JobStage) and stage.name in self._stages
+            for job in self._store.waiting(stage.state, some)
         }
         return batches, jobs
 
     def _tell(self, left: Left, waits: Mapping[str, str], lost: int) -> None:
         """Why it ends although something is left."""
         if left.for_space:
-            folder = self._context.settings.ingest_folder
+            folder = self._context.runtime.settings.ingest_folder
             _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
         for each, reason in islice(waits.items(), _REASONS_MAX):
             _log.warning("%s cannot go on now: %s", each, reason)

@@ -14,7 +14,7 @@ from typing import Final
 from penstock.catalog.rows import Row
 from penstock.db import Database
 from penstock.errors import PenstockError
-from penstock.ingest.context import IngestContext
+from penstock.ingest.context import CollectionCache, StorageRegistry
 from penstock.ingest.models import Finding
 from penstock.store.write_queue import WriteQueue
 
@@ -32,7 +32,8 @@ class ObjectSize(Row, frozen=True):
 
 
 def check(
-    context: IngestContext,
+    collections: CollectionCache,
+    storage: StorageRegistry,
     database: WriteQueue | Database,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finding]:
@@ -47,19 +48,24 @@ def check(
                 return
             after = arks[-1]
             objects = [list(same) for _, same in groupby(rows, key=lambda row: row.ark)]
-            for faults in pool.map(lambda versions: _faults(context, versions, stop), objects):
+            for faults in pool.map(
+                lambda versions: _find_faults(collections, storage, versions, stop), objects
+            ):
                 yield from faults
 
 
-def _faults(
-    context: IngestContext, versions: Sequence[ObjectSize], stop: Callable[[], bool]
+def _find_faults(
+    collections: CollectionCache,
+    storage: StorageRegistry,
+    versions: Sequence[ObjectSize],
+    stop: Callable[[], bool],
 ) -> list[Finding]:
     newest = versions[-1]
     if stop():
         return []
     target = f"object {newest.ark}"
     try:
-        depository = context.depository(context.collection(newest.collection))
+        depository = storage.depository(collections.get(newest.collection))
         expected = {version.version: version.bytes for version in versions}
         return [
             Finding(fault, target, repairable=False)

@@ -55,12 +55,12 @@ def submit(context: IngestContext, deposit: Deposit) -> Submitted:
     if not is_upload:
         check_url(deposit.url, Places(collection.places))
     submission = _submission(deposit, collection)
-    began = context.clock()
+    began = context.runtime.clock()
     submitted = (
         _submit_upload(context, submission) if is_upload else context.store.submit(submission)
     )
     if submitted.is_new:
-        batch_submitted(context, submitted.batch, began)
+        batch_submitted(context.collections, submitted.batch, began)
     else:
         _check_same(submission, submitted.batch)
     return submitted
@@ -141,7 +141,7 @@ def _submit_upload(context: IngestContext, submission: Submission) -> Submitted:
     batch was made can submit it again, and it is made once.
     """
     url, has_key = submission.payload_url, submission.key is not None
-    if not context.objects.exists(upload_key(url)):
+    if not context.storage.objects.exists(upload_key(url)):
         raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
     keyed = submission if has_key else replace(submission, key=url)
     holder = f"{keyed.profile_name}/{keyed.key}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from penstock.clock import Micros, to_datetime
 from penstock.ingest.intake.places import shown
@@ -58,6 +59,14 @@ class Report(Struct, frozen=True, kw_only=True):
     still_open: tuple[str, ...]
     gone: tuple[str, ...]
     text: str = ""
+
+
+_decode_report = Decoder(Report).decode
+
+
+def report_of(batch: Batch) -> Report | None:
+    """Return the latest report of a batch."""
+    return None if batch.report is None else _decode_report(batch.report)
 
 
 def make_report(

@@ -15,9 +15,10 @@ from penstock.errors import Away, Invalid, NotFound, PenstockError
 from penstock.ingest.archive.arks import read_local_ids
 from penstock.ingest.archive.register import ReserveArks
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import IngestContext, Later
+from penstock.ingest.context import IngestContext, Postponed
 from penstock.ingest.intake.checkm import ManifestKind, Row
 from penstock.ingest.intake.fetching import NoSpace, Stopped, Wanted
+from penstock.ingest.intake.payload import SYSTEM, read_manifest
 from penstock.ingest.models import (
     Batch,
     BatchChange,
@@ -28,9 +29,8 @@ from penstock.ingest.models import (
     PayloadType,
     Submission,
 )
+from penstock.ingest.notifications.letters import send
 from penstock.ingest.notifications.reports import confirmation_letter, failure_letter
-from penstock.ingest.stages.letters import send
-from penstock.ingest.stages.payload import SYSTEM, read_manifest
 from penstock.ingest.telemetry import batch_moved
 from penstock.ingest.transitions import first_priority, move_batch
 from penstock.states import BatchState
@@ -54,7 +54,7 @@ class _Objects(NamedTuple):
 def work(context: IngestContext, batch: Batch) -> None:
     """Hold, expand or fail a batch."""
     try:
-        collection = context.collection(batch.collection)
+        collection = context.collections.get(batch.collection)
     except NotFound as error:
         _change(context, batch, BatchState.FAILED, str(error))
         return
@@ -68,7 +68,7 @@ def work(context: IngestContext, batch: Batch) -> None:
     except Away:
         raise
     except (Stopped, NoSpace) as reason:
-        raise Later(str(reason)) from None
+        raise Postponed(str(reason)) from None
     except PenstockError as error:
         _fail(context, batch, collection, error)
         return
@@ -111,8 +111,10 @@ def _objects(context: IngestContext, batch: Batch, collection: Collection) -> _O
     payload = Wanted(told.payload_url, "batch", told.digest_algorithm, told.digest, told.size)
     expect = None if told.type is PayloadType.MANIFEST else ManifestKind(told.type)
     # What is fetched in part lies beside its folder, and has to go with the batch's.
-    folder = context.batch_folder(batch.id) / SYSTEM
-    manifest = read_manifest(context, collection, payload, folder, expect, uploads=context.uploads)
+    folder = context.storage.batch_folder(batch.id) / SYSTEM
+    manifest = read_manifest(
+        context, collection, payload, folder, expect, uploads=context.storage.open_upload
+    )
     if manifest.kind is ManifestKind.OBJECT:
         return _Objects(PayloadType.OBJECT_MANIFEST, [_own_row(told)])
     return _Objects(_MEMBERS[manifest.kind], list(manifest.rows))
@@ -136,7 +138,7 @@ def _jobs(
     context: IngestContext, batch: Batch, objects: _Objects, priority: int
 ) -> Iterator[NewJob]:
     told = batch.submission
-    folder = str(context.batch_folder(batch.id))
+    folder = str(context.storage.batch_folder(batch.id))
     for number, row in enumerate(objects.rows):
         configuration = Configuration(
             batch_id=batch.id,
@@ -168,8 +170,8 @@ def _jobs(
 def _change(
     context: IngestContext, batch: Batch, to: BatchState, message: str = ""
 ) -> Batch | None:
-    moved = move_batch(batch, to, context.clock(), message=message)
+    moved = move_batch(batch, to, context.runtime.clock(), message=message)
     changed = context.store.change_batch(BatchChange(batch, moved))
     if changed is not None:
-        batch_moved(context, changed)
+        batch_moved(context.collections, changed)
     return changed

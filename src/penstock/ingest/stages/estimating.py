@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import Away, PenstockError
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, Later
+from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, Postponed
 from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
+from penstock.ingest.intake.payload import wanted_files
 from penstock.ingest.intake.places import Places
 from penstock.ingest.models import IngestJob, PayloadType
-from penstock.ingest.stages.payload import wanted_files
 from penstock.ingest.transitions import move_job, size_penalty
 from penstock.states import IngestState
 
@@ -28,7 +28,7 @@ def work(context: IngestContext, job: IngestJob) -> IngestJob:
     try:
         size = _size(context, job)
     except Stopped as stopped:
-        raise Later(str(stopped)) from None
+        raise Postponed(str(stopped)) from None
     except Away:
         raise
     except PenstockError:
@@ -36,14 +36,14 @@ def work(context: IngestContext, job: IngestJob) -> IngestJob:
     return move_job(
         job,
         IngestState.PROVISIONING,
-        context.clock(),
+        context.runtime.clock(),
         space_needed=size,
         priority=job.priority + size_penalty(size),
     )
 
 
 def _size(context: IngestContext, job: IngestJob) -> int:
-    collection = context.profile(job)
+    collection = context.collections.of_job(job)
     wanted = wanted_files(context, job, collection)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     known = [file.size for file in wanted if file.size is not None]
@@ -62,14 +62,14 @@ def _asked(
 
     A server that hangs would else hold up this stage for as long as it has files.
     """
-    client, places = context.client(collection), Places(collection.places)
+    client, places = context.outbound.client(collection), Places(collection.places)
     is_in_vain = threading.Event()
 
     def ask(file: Wanted) -> int | None:
-        if is_in_vain.is_set() or context.stop():
+        if is_in_vain.is_set() or context.runtime.is_stopping():
             return None
         is_upload = file.url.startswith(f"{PAYLOAD_SCHEME}:")
-        size = context.uploaded_size(file.url) if is_upload else size_of(client, file, places)
+        size = context.storage.upload_size(file.url) if is_upload else size_of(client, file, places)
         if size is None:
             is_in_vain.set()
         return size
@@ -79,7 +79,7 @@ def _asked(
             sizes = list(pool.map(ask, files))
     else:
         sizes = [ask(file) for file in files]
-    if context.stop():
-        raise Later("this worker is stopping")
+    if context.runtime.is_stopping():
+        raise Postponed("this worker is stopping")
     found = [size for size in sizes if size is not None]
     return found if len(found) == len(files) else None

@@ -8,7 +8,7 @@ learns of its last job in the same write that completes it.
 import msgspec
 
 from penstock.ingest.archive.register import StoredRow, stored_by
-from penstock.ingest.context import IngestContext, Later, patiently
+from penstock.ingest.context import IngestContext, Postponed, postpone_if_away
 from penstock.ingest.models import IngestJob
 from penstock.ingest.notifications.callbacks import call_back
 from penstock.ingest.transitions import move_job
@@ -17,27 +17,27 @@ from penstock.states import IngestState
 
 def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Call back, and clean up."""
-    collection = context.profile(job)
+    collection = context.collections.of_job(job)
     if collection.callback is not None:
         secret = collection.callback_secret
         call_back(
-            context.client(collection),
+            context.outbound.client(collection),
             collection.callback,
-            None if secret is None else context.secrets.reveal(secret),
+            None if secret is None else context.outbound.secrets.reveal(secret),
             _body(context, job),
             key=job.configuration.key,
-            now=context.clock(),
+            now=context.runtime.clock(),
             sleep=lambda seconds: _pause(context, seconds),
         )
-    context.forget_folder(job)
-    return move_job(job, IngestState.COMPLETED, context.clock())
+    context.storage.remove_job_folder(job)
+    return move_job(job, IngestState.COMPLETED, context.runtime.clock())
 
 
 def _pause(context: IngestContext, seconds: float) -> None:
     """Wait for the next try, which another worker makes if this one is stopping."""
-    context.pause(seconds)
-    if context.stop():
-        raise Later("the worker is stopping")
+    context.runtime.pause(seconds)
+    if context.runtime.is_stopping():
+        raise Postponed("the worker is stopping")
 
 
 def _stored(context: IngestContext, key: str) -> list[StoredRow]:
@@ -47,7 +47,7 @@ def _stored(context: IngestContext, key: str) -> list[StoredRow]:
 
 def _body(context: IngestContext, job: IngestJob) -> bytes:
     told = job.configuration
-    stored = patiently(lambda: _stored(context, told.key))
+    stored = postpone_if_away(lambda: _stored(context, told.key))
     return msgspec.json.encode(
         {
             "batch": told.batch_id,

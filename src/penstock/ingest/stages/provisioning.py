@@ -32,7 +32,7 @@ def go_round(context: IngestContext) -> tuple[int, int]:
     """Look at every waiting job once: how many went on, and how many stayed."""
     went = stayed = 0
     after: Place | None = None
-    while not context.stop():
+    while not context.runtime.is_stopping():
         jobs = context.store.claim_jobs(IngestState.PROVISIONING, _AT_ONCE, after)
         if not jobs:
             break
@@ -55,7 +55,7 @@ def _explain(context: IngestContext, waiting: list[IngestJob]) -> list[IngestJob
 
     The words do not change from round to round, so that a job is written once.
     """
-    folder, keeps = context.working_folder(), context.settings.space_free_mb
+    folder, keeps = context.storage.working_folder(), context.runtime.settings.space_free_mb
     reserve = f"beside {keeps:,} MB in reserve (space_free_mb); it goes on when there is room"
     changes, unchanged = [], []
     for job in waiting:
@@ -73,18 +73,18 @@ def _explain(context: IngestContext, waiting: list[IngestJob]) -> list[IngestJob
 
 def _tell(context: IngestContext, stayed: int) -> None:
     """Say once that jobs wait for space which no other job will make."""
-    trouble = context.trouble("ingest jobs wait for space")
+    trouble = context.runtime.trouble("ingest jobs wait for space")
     tally = {line.status: line.jobs for line in context.store.tally()} if stayed else {}
     if not stayed or any(tally.get(status) for status in _AT_WORK):
         trouble.over()
     else:
-        folder, keeps = context.working_folder(), context.settings.space_free_mb
+        folder, keeps = context.storage.working_folder(), context.runtime.settings.space_free_mb
         trouble.met(f"free some in {folder}, of which {keeps} MB are kept (space_free_mb)")
 
 
 def _let_pass(context: IngestContext, fitting: list[IngestJob]) -> list[IngestJob]:
     """Move jobs on; gives those that could not be."""
-    now = context.clock()
+    now = context.runtime.clock()
     changes = [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
     outcomes = context.store.change_jobs(changes)
     refused = []
@@ -92,14 +92,17 @@ def _let_pass(context: IngestContext, fitting: list[IngestJob]) -> list[IngestJo
         if isinstance(outcome, PenstockError):
             refused.append(job)
         elif outcome is not None:
-            job_waited(context, job)
-            job_moved(context, job, outcome)
+            job_waited(context.collections, job)
+            job_moved(context.collections, job, outcome)
     return refused
 
 
 def _room(context: IngestContext) -> int:
     """The bytes that can be given away."""
-    free = shutil.disk_usage(context.working_folder()).free - context.settings.space_free_mb * _MB
+    free = (
+        shutil.disk_usage(context.storage.working_folder()).free
+        - context.runtime.settings.space_free_mb * _MB
+    )
     tally = {line.status: line.bytes for line in context.store.tally()}
     return free - tally.get(IngestState.DOWNLOADING, 0)
 

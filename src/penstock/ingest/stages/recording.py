@@ -12,16 +12,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from penstock import ids
 from penstock.catalog.events.parse import Event, Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import NotFound
 from penstock.ingest.archive.metadata import stored_erc
 from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.ingest.archive.register import RecordDeposit, StoredRow, stored_by
-from penstock.ingest.collections import Collection, Minting
-from penstock.ingest.context import PRODUCER, IngestContext, patiently
-from penstock.ingest.models import IngestJob, PayloadType, SubmissionMode
+from penstock.ingest.collections import Collection, Minting, ingest_job_name
+from penstock.ingest.context import PRODUCER, IngestContext, postpone_if_away
+from penstock.ingest.models import IngestJob, PayloadType, SubmissionMode, run_id_of
 from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
 from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
@@ -33,9 +32,9 @@ _NAME_BYTES_MAX = 1024  # PostgreSQL has names in indexes, which take no more th
 
 def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Record the version that this job has stored."""
-    collection = context.profile(job)
+    collection = context.collections.of_job(job)
     ark = job.identifiers.primary
-    depository = context.depository(collection)
+    depository = context.storage.depository(collection)
     stored = depository.find(ark, job.configuration.key) if ark else None
     if stored is None:
         raise NotFound(
@@ -49,18 +48,8 @@ def work(context: IngestContext, job: IngestJob) -> IngestJob:
     events = _events(context, job, collection, row)
     context.write(RecordDeposit(row, collection.kept_in, events, _keys(collection, stored, job)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
-        context.ezid(collection).publish(row.ark)
-    return move_job(job, IngestState.NOTIFY, context.clock())
-
-
-def ingest_job_name(collection: Collection) -> str:
-    """The catalog's job of which each deposit is a run."""
-    return f"ingest.{collection.name}"
-
-
-def run_of(key: str) -> str:
-    """The run of a deposit, which has this id before it is recorded."""
-    return ids.run_id(f"{key}/run")
+        context.outbound.ezid(collection).publish(row.ark)
+    return move_job(job, IngestState.NOTIFY, context.runtime.clock())
 
 
 def source_of(url: str) -> tuple[str, str]:
@@ -93,7 +82,7 @@ def forgotten(
     """
     if stored.version == 1:
         return
-    depository = context.depository(collection)
+    depository = context.storage.depository(collection)
     earlier = list(depository.read(stored.ark).versions.values())[: stored.version - 1]
     with context.catalog.read() as tx:
         known = {row.key for row in stored_by(tx, [each.key for each in earlier if each.key])}
@@ -119,7 +108,7 @@ def _keys(
 
 def _will_record(context: IngestContext, job_id: str, key: str) -> bool:
     try:
-        job = patiently(lambda: context.store.job(job_id))
+        job = postpone_if_away(lambda: context.store.job(job_id))
     except NotFound:
         return False
     return job.configuration.key == key and job.status is not IngestState.COMPLETED
@@ -159,7 +148,7 @@ def _row_of(
         files=stored.files,
         bytes=stored.size,
         title=title,
-        run_id=run_of(key),
+        run_id=run_id_of(key),
         at=0,
     )
 
@@ -188,7 +177,7 @@ def _events(
     ended = {
         **began,
         "eventType": "COMPLETE",
-        "eventTime": format_time(context.clock()),
+        "eventTime": format_time(context.runtime.clock()),
         "outputs": [output],
     }
     return tuple(read_event(msgspec.json.encode(body), _LIMITS) for body in (began, ended))

@@ -13,48 +13,48 @@ import msgspec
 
 from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.archive.register import stored_by
-from penstock.ingest.context import IngestContext, Later
+from penstock.ingest.context import IngestContext, Postponed
+from penstock.ingest.lots import publish_batch
 from penstock.ingest.models import Batch, BatchChange, IngestJob, to_json
+from penstock.ingest.notifications.letters import send
 from penstock.ingest.notifications.mail import Letter
-from penstock.ingest.notifications.reports import JobLine, Report, make_report, report_letter
-from penstock.ingest.stages import lots
-from penstock.ingest.stages.letters import send
+from penstock.ingest.notifications.reports import (
+    JobLine,
+    Report,
+    make_report,
+    report_letter,
+    report_of,
+)
 from penstock.ingest.telemetry import batch_moved
 from penstock.ingest.transitions import move_batch
 from penstock.states import BatchState, IngestState
 
 _PAGE = 1_000
-_decode_report = msgspec.json.Decoder(Report).decode
 
 
 def work(context: IngestContext, batch: Batch) -> None:
     """Report, and end the batch."""
     jobs = list(lines_of(context, batch))
     lines = [line for _, line in jobs]
-    report = make_report(batch, lines, report_of(batch), context.clock())
+    report = make_report(batch, lines, report_of(batch), context.runtime.clock())
     letter = report_letter(batch, report, lines, ())
     done = [key for key, line in jobs if line.status == IngestState.COMPLETED]
     troubles = [_publish(context, batch, report, done), _tell(context, batch, letter)]
     trouble = "; ".join(filter(None, troubles))
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
     kept = to_json(msgspec.structs.replace(report, text=letter.text))
-    moved = move_batch(batch, to, context.clock(), message=trouble, report=kept)
+    moved = move_batch(batch, to, context.runtime.clock(), message=trouble, report=kept)
     changed = context.store.change_batch(BatchChange(batch, moved))
     if changed is not None:
-        batch_moved(context, changed)
-
-
-def report_of(batch: Batch) -> Report | None:
-    """The last report of a batch."""
-    return None if batch.report is None else _decode_report(batch.report)
+        batch_moved(context.collections, changed)
 
 
 def _publish(context: IngestContext, batch: Batch, report: Report, done: Sequence[str]) -> str:
     """Let the batch be a lot; what keeps it from that is for the report's reader to mend."""
     try:
-        lots.publish(context, batch, report, done)
+        publish_batch(context, batch, report, done)
     except (Busy, Unavailable) as error:
-        raise Later(str(error)) from None
+        raise Postponed(str(error)) from None
     except PenstockError as error:
         return f"it is not published as a lot: {error}"
     return ""
@@ -63,7 +63,7 @@ def _publish(context: IngestContext, batch: Batch, report: Report, done: Sequenc
 def _tell(context: IngestContext, batch: Batch, letter: Letter) -> str:
     """Mail the report; where the collection is gone, nobody is known who wants it."""
     try:
-        mail = context.collection(batch.collection).mail
+        mail = context.collections.get(batch.collection).mail
     except NotFound as error:
         return f"it is not mailed: {error}"
     return send(context, batch.id, msgspec.structs.replace(letter, to=mail))

@@ -9,26 +9,22 @@ import queue
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
-from penstock.ingest.context import TROUBLE_SECONDS, ForGood, IngestContext, Later
+from penstock.ingest.context import RETRY_SECONDS, IngestContext, PermanentFailure, Postponed
 from penstock.ingest.models import Batch, IngestJob, JobChange
+from penstock.ingest.stages import BatchStage, JobStage, RoundStage
 from penstock.ingest.telemetry import job_moved, work_on_batch, work_on_job
 from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.backoff import Backoff, CollectionBackoff
-from penstock.states import INGEST_JOB, BatchState, IngestState
+from penstock.states import INGEST_JOB, IngestState
 from penstock.telemetry import tracing
 
 log = logging.getLogger(__name__)
-
-JobWork = Callable[[IngestContext, IngestJob], IngestJob]
-BatchWork = Callable[[IngestContext, Batch], None]
-Round = Callable[[IngestContext], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
@@ -45,7 +41,7 @@ class Daemon(ABC):
         self.name = name
         self._context = context
         self._poll_seconds = poll_seconds
-        self._trouble = context.trouble(name)
+        self._trouble = context.runtime.trouble(name)
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -59,7 +55,7 @@ class Daemon(ABC):
 
     def _run(self) -> None:
         try:
-            while not self._context.stop():
+            while not self._context.runtime.is_stopping():
                 self._go_round()
         finally:
             self._close()
@@ -70,10 +66,10 @@ class Daemon(ABC):
         except (Unavailable, Busy, Conflict) as error:
             # The store cannot be reached, is busy, or took this session for dead: it will be back.
             self._trouble.met(error)
-            self._context.pause(TROUBLE_SECONDS)
+            self._context.runtime.pause(RETRY_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
-            self._context.pause(TROUBLE_SECONDS)
+            self._context.runtime.pause(RETRY_SECONDS)
         else:
             self._trouble.over()
             if not busy:
@@ -103,18 +99,17 @@ class JobDaemon(Daemon):
 
     def __init__(
         self,
-        stage: IngestState,
-        work: JobWork,
+        stage: JobStage,
         context: IngestContext,
         *,
         concurrency: int,
         poll_seconds: float,
     ) -> None:
-        super().__init__(stage, context, poll_seconds)
-        self._stage = stage
-        self._work = work
+        super().__init__(stage.name, context, poll_seconds)
+        self._stage = stage.state
+        self._work = stage.work
         self._concurrency = concurrency
-        self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage}")
+        self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage.name}")
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
         self._resting: CollectionBackoff[IngestJob] = CollectionBackoff()
         self._unwritten: list[_Done] = []  # because the store could not be reached
@@ -139,7 +134,7 @@ class JobDaemon(Daemon):
         store, resting = self._context.store, self._resting
         began = time.monotonic()
         going: list[IngestJob] = []
-        while not going and not self._context.stop():
+        while not going and not self._context.runtime.is_stopping():
             most = max(room, _PASSED_AT_ONCE) if resting.is_any else room
             last = resting.behind()
             claimed = store.claim_jobs(self._stage, most, last.place if last else None)
@@ -164,18 +159,18 @@ class JobDaemon(Daemon):
         started = time.perf_counter()
         done = _Done(job, None, was_tried=False)
         try:
-            if not self._context.stop() and not self._resting.is_too_early(job):
-                with work_on_job(self._context, job):
+            if not self._context.runtime.is_stopping() and not self._resting.is_too_early(job):
+                with work_on_job(self._context.collections, job):
                     done = self._worked_on(job)
         finally:
             self._done.put(done._replace(seconds=time.perf_counter() - started))
 
     def _worked_on(self, job: IngestJob) -> _Done:
-        self._context.waits.pop(job.id, None)
+        self._context.runtime.waits.pop(job.id, None)
         try:
             return _Done(job, self._work(self._context, job))
-        except (Later, Away) as reason:
-            return _Done(job, None, self._context.has_to_wait(job, reason))
+        except (Postponed, Away) as reason:
+            return _Done(job, None, self._context.runtime.postpone(job, reason))
         except Exception as error:
             noted = self._noted(job)
             if noted is None:
@@ -183,8 +178,8 @@ class JobDaemon(Daemon):
                 return _Done(job, None)
             message = self._reason(job, error)
             if not INGEST_JOB.allows(job.status, IngestState.FAILED):
-                return _Done(job, None, self._context.rest())
-            failed = self._failed(noted, message, for_good=isinstance(error, ForGood))
+                return _Done(job, None, self._context.runtime.back_off())
+            failed = self._failed(noted, message, for_good=isinstance(error, PermanentFailure))
             return _Done(job, failed, _ONE_AT_A_TIME if isinstance(error, Unavailable) else None)
 
     def _noted(self, job: IngestJob) -> IngestJob | None:
@@ -218,7 +213,7 @@ class JobDaemon(Daemon):
         return move_job(
             job,
             IngestState.FAILED,
-            self._context.clock(),
+            self._context.runtime.clock(),
             message=message,
             can_begin_again=not for_good,
         )
@@ -255,7 +250,7 @@ class JobDaemon(Daemon):
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
             elif outcome is not None:
-                job_moved(self._context, each.job, outcome)
+                job_moved(self._context.collections, each.job, outcome)
         if left:
             store.let_go(left)
             for job in left:
@@ -274,7 +269,7 @@ class JobDaemon(Daemon):
         except PenstockError:
             return  # the files go with the batch
         if is_stored:
-            self._context.forget_folder(job)
+            self._context.storage.remove_job_folder(job)
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=False)
@@ -298,18 +293,10 @@ def _change(done: _Done) -> JobChange:
 class BatchDaemon(Daemon):
     """One state of batches, one at a time."""
 
-    def __init__(
-        self,
-        name: str,
-        status: BatchState,
-        work: BatchWork,
-        context: IngestContext,
-        *,
-        poll_seconds: float,
-    ) -> None:
-        super().__init__(name, context, poll_seconds)
-        self._status = status
-        self._work = work
+    def __init__(self, stage: BatchStage, context: IngestContext, *, poll_seconds: float) -> None:
+        super().__init__(stage.name, context, poll_seconds)
+        self._status = stage.state
+        self._work = stage.work
         self._resting: CollectionBackoff[Batch] = CollectionBackoff()
 
     def go_round(self) -> bool:
@@ -325,44 +312,43 @@ class BatchDaemon(Daemon):
         resting.took(time.monotonic() - began)
         for batch in going:
             began = time.monotonic()
-            with work_on_batch(self._context, batch, self.name):
+            with work_on_batch(self._context.collections, batch, self.name):
                 rest = self._do(batch)
             resting.note(batch, rest, time.monotonic() - began)
         return bool(claimed)
 
     def _do(self, batch: Batch) -> Backoff | None:
         store = self._context.store
-        self._context.waits.pop(batch.id, None)
+        self._context.runtime.waits.pop(batch.id, None)
         try:
             self._work(self._context, batch)
         except (Conflict, NotFound) as error:
             log.info("%s: %s", batch.id, error)
             store.let_go([batch])
-        except (Later, Away, Busy) as reason:
+        except (Postponed, Away, Busy) as reason:
             store.let_go([batch])
-            return self._context.has_to_wait(batch, reason)
+            return self._context.runtime.postpone(batch, reason)
         except Unavailable:
             store.let_go([batch])
             raise
         except Exception:
             store.let_go([batch])
             log.exception("%s stumbled over %s, and goes on", self.name, batch.id)
-            return self._context.rest()
+            return self._context.runtime.back_off()
         return None
 
 
 class RoundDaemon(Daemon):
-    """Something that is looked at as a whole, again and again."""
+    """The daemon of one stage without items."""
 
-    def __init__(
-        self, name: str, go: Round, context: IngestContext, *, every_seconds: float
-    ) -> None:
-        super().__init__(name, context, every_seconds)
-        self._go = go
+    def __init__(self, stage: RoundStage, context: IngestContext, *, poll_seconds: float) -> None:
+        super().__init__(stage.name, context, stage.every_seconds or poll_seconds)
+        self._run_round = stage.run
+        self._is_periodic = stage.every_seconds is not None
 
     def go_round(self) -> bool:
-        """Look once; what has to wait is left alone until its time, whatever else happens."""
-        waits = self._go(self._context)
-        if waits:
-            self._context.pause(self._poll_seconds)
-        return waits
+        """Run one round; pause after it if it is periodic or left something that has to wait."""
+        has_to_pause = bool(self._run_round(self._context)) or self._is_periodic
+        if has_to_pause:
+            self._context.runtime.pause(self._poll_seconds)
+        return has_to_pause

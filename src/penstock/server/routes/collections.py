@@ -56,7 +56,7 @@ def put_collection(visit: IngestRequest, collection: str, body: Collection) -> S
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
     if wanted.callback_secret not in (None, MASK):
-        sealed = visit.context.secrets.seal(wanted.callback_secret)
+        sealed = visit.context.outbound.secrets.seal(wanted.callback_secret)
         wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
     visit.write(PutCollection(visit.key.name, wanted))
     return _shown(visit, visit.collection(collection))

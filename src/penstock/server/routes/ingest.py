@@ -22,10 +22,9 @@ from penstock.ingest.models import (
     Place,
     SubmissionMode,
 )
-from penstock.ingest.notifications.reports import report_letter
+from penstock.ingest.notifications.reports import report_letter, report_of
 from penstock.ingest.progress import progress_of
 from penstock.ingest.queue.port import BatchFilter
-from penstock.ingest.stages.reporting import report_of
 from penstock.server.content import OwnBody
 from penstock.server.ingest_shapes import (
     ShownBatch,

@@ -149,7 +149,7 @@ def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = visit.context.depository(visit.collection(found.collection))
+    depository = visit.context.storage.depository(visit.collection(found.collection))
     files = depository.described_files(found.ark, found.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]

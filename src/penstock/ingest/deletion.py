@@ -14,8 +14,10 @@ from pathlib import Path
 from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.ingest.archive.register import ForgetWriter, WriterRow, writers_from
 from penstock.ingest.collections import all_collections
-from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Finding, IngestJob
+from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, upload_key
+from penstock.ingest.intake.uploads import ForgetUpload
+from penstock.ingest.lots import DEPOSITS, withdraw_batch
+from penstock.ingest.models import Batch, BatchChange, Finding, IngestJob, JobChange
 from penstock.states import IngestState
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,9 @@ def give_up(context: IngestContext, job: IngestJob) -> None:
     if ark is None or job.last_successful_status is not IngestState.DOWNLOADING:
         return  # it stored nothing, or all
     try:
-        context.depository(context.collection(job.configuration.profile_name)).give_up(ark, key)
+        context.storage.depository(context.collections.get(job.configuration.profile_name)).give_up(
+            ark, key
+        )
         context.catalog.submit(ForgetWriter(ark, key)).result()
     except PenstockError as error:
         log.warning(
@@ -46,8 +50,8 @@ def give_up_if_gone(context: IngestContext, job: IngestJob, ark: str) -> None:
         try:
             context.store.job(job.id)
         except NotFound:
-            collection = context.collection(job.configuration.profile_name)
-            context.depository(collection).give_up(ark, job.configuration.key)
+            collection = context.collections.get(job.configuration.profile_name)
+            context.storage.depository(collection).give_up(ark, job.configuration.key)
 
 
 def job_of(context: IngestContext, writer: WriterRow) -> IngestJob | None:
@@ -89,7 +93,7 @@ def _is_given_up(context: IngestContext, row: WriterRow) -> bool:
         places = {each.storage: each for each in all_collections(tx)}
     try:
         for collection in places.values():
-            context.depository(collection).give_up(row.ark, row.key)
+            context.storage.depository(collection).give_up(row.ark, row.key)
         context.catalog.submit(ForgetWriter(row.ark, row.key)).result()
     except PenstockError as error:
         log.warning("what %s had begun to store is still there: %s", row.job_id, error)
@@ -102,7 +106,7 @@ _BATCH_ID = re.compile("bid[0-9]{10}")
 
 def check_folders(context: IngestContext, *, repair: bool) -> Iterator[Finding]:
     """Folders here whose batch is not in the queue; whatever else lies there is left alone."""
-    top = Path(context.settings.ingest_folder)
+    top = Path(context.runtime.settings.ingest_folder)
     found = sorted(top.iterdir()) if top.is_dir() else []
     for folder in found:
         if not _BATCH_ID.fullmatch(folder.name) or not _is_gone(context, folder.name):
@@ -125,3 +129,41 @@ def _is_gone(context: IngestContext, batch_id: str) -> bool:
     except Invalid:  # it is there, and cannot be read
         return False
     return False
+
+
+def delete_batch(context: IngestContext, batch: Batch, *, by: str = "") -> bool:
+    """Delete a batch and all that is left of it; False if somebody else was first.
+
+    `by` is who does it by hand. The batch itself goes last, so that what is left by a crash is
+    found and deleted again.
+    """
+    by_hand = bool(by)
+    while jobs := context.store.jobs(batch.id, _PAGE):
+        gone = context.store.change_jobs([JobChange(job, None, by_hand=by_hand) for job in jobs])
+        for job, outcome in zip(jobs, gone, strict=True):
+            if isinstance(outcome, PenstockError) and not isinstance(outcome, NotFound):
+                raise outcome
+            give_up(context, job)
+            context.storage.remove_job_folder(job)
+    withdraw_batch(context, batch, by or DEPOSITS)
+    _delete_payload(context, batch)
+    shutil.rmtree(context.storage.batch_folder(batch.id), ignore_errors=True)
+    try:
+        batch = context.store.batch(batch.id)
+        context.store.change_batch(BatchChange(batch, None, by_hand=by_hand))
+    except NotFound:
+        return False
+    return True
+
+
+def _delete_payload(context: IngestContext, batch: Batch) -> None:
+    """Delete a payload that was uploaded for this batch alone."""
+    url = batch.submission.payload_url
+    if url.startswith(f"{PAYLOAD_SCHEME}:"):
+        delete_upload(context, url)
+
+
+def delete_upload(context: IngestContext, url: str) -> None:
+    """The file goes first: what a crash leaves is found and deleted again."""
+    context.storage.objects.delete(upload_key(url))
+    context.catalog.submit(ForgetUpload(url)).result()

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable
-from itertools import count
 
 import httpx
 
@@ -130,48 +129,3 @@ def _plain(text: str) -> str:
     """The first line of an answer as a message quotes it."""
     first = next(iter(text.strip().splitlines()), "")
     return repr(first[:_MESSAGE_CHARS_MAX])
-
-
-BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
-
-_GROUPS_MIN = 2
-_GROUP_IDS = 29 * 29 * 10
-# Only letters and then one digit: no id on one shoulder can then begin with another shoulder.
-_LOCAL_SHOULDER = re.compile(f"{NAAN}/[bcdfghjkmnpqrstvwxz]+[0-9]")
-
-
-def ark_of(shoulder: str, number: int) -> str:
-    """The ARK with this number on a shoulder such as `ark:/99999/fk4`: always the same one."""
-    name = shoulder.removeprefix("ark:").removeprefix("/")
-    if not _LOCAL_SHOULDER.fullmatch(name):
-        raise Invalid(
-            f"shoulder {shoulder!r} cannot be minted on; write the number of the authority, "
-            "a slash, consonants and one digit, for example ark:/99999/fk4"
-        )
-    name += spin(number)
-    return f"ark:/{name}{check_character(name)}"
-
-
-def spin(number: int) -> str:
-    """The id of a number: no two numbers share one, and no word can come about."""
-    if number < 0:
-        raise Invalid(f"number {number} has no id; count from 0")
-    groups = next(size for size in count(_GROUPS_MIN) if number < _ids_up_to(size))
-    rest = number - _ids_up_to(groups - 1)
-    spun = ""
-    for _ in range(groups):
-        for radix in (10, 29, 29):
-            rest, digit = divmod(rest, radix)
-            spun = BETANUMERIC[digit] + spun
-    return spun
-
-
-def _ids_up_to(groups: int) -> int:
-    return sum(_GROUP_IDS**size for size in range(_GROUPS_MIN, groups + 1))
-
-
-def check_character(name: str) -> str:
-    """The NOID check character of `99999/fk4…`: it betrays a wrong or a swapped character."""
-    values = (max(BETANUMERIC.find(character), 0) for character in name)
-    total = sum(place * value for place, value in enumerate(values, start=1))
-    return BETANUMERIC[total % len(BETANUMERIC)]

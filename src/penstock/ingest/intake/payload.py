@@ -9,7 +9,7 @@ from msgspec import Struct
 from penstock import ids
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
-from penstock.ingest.context import PRODUCER, IngestContext, patiently
+from penstock.ingest.context import PRODUCER, IngestContext, postpone_if_away
 from penstock.ingest.intake import archives, checkm
 from penstock.ingest.intake.checkm import ManifestKind
 from penstock.ingest.intake.fetching import (
@@ -75,7 +75,7 @@ def own_upload(context: IngestContext, configuration: Configuration) -> Uploads 
     A manifest must not name what somebody else has uploaded.
     """
     is_own = configuration.payload_url == configuration.source_url
-    return context.uploads if is_own else None
+    return context.storage.open_upload if is_own else None
 
 
 def wanted_files(context: IngestContext, job: IngestJob, collection: Collection) -> list[Wanted]:
@@ -123,20 +123,20 @@ def read_manifest(
 ) -> checkm.Manifest:
     """Fetch a manifest, check its digest, and read it.
 
-    Later without a folder to work in: whoever fails over a manifest fails for good.
+    Postponed without a folder to work in: whoever fails over a manifest fails for good.
     """
-    patiently(context.working_folder)
+    postpone_if_away(context.storage.working_folder)
     with disk_errors(payload, folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
         fetch(
-            context.client(collection),
+            context.outbound.client(collection),
             msgspec.structs.replace(payload, name=_MANIFEST),
             folder,
             places=Places(collection.places),
             bytes_max=collection.rows_max * 1024,
-            sleep=context.pause,
-            stop=context.stop,
+            sleep=context.runtime.pause,
+            stop=context.runtime.is_stopping,
             uploads=uploads,
         )
     except WrongDigest as error:
@@ -157,20 +157,20 @@ def fetch_files(context: IngestContext, job: IngestJob, collection: Collection) 
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
     folder = folder_of(job, PACKED if is_container else PRODUCER)
-    context.working_folder()
+    context.storage.working_folder()
     with disk_errors(wanted[0], folder):
         folder.mkdir(parents=True, exist_ok=True)
     meter = Meter(context.catalog, job.id, _expected_bytes(job, wanted))
     try:
         fetched = fetch_all(
-            context.client(collection),
+            context.outbound.client(collection),
             wanted,
             folder,
             places=Places(collection.places),
             concurrency=_DOWNLOADS_AT_ONCE,
             bytes_max=collection.bytes_max,
-            sleep=context.pause,
-            stop=context.stop,
+            sleep=context.runtime.pause,
+            stop=context.runtime.is_stopping,
             progress=meter.add,
             uploads=None if is_manifest else own_upload(context, job.configuration),
         )
@@ -257,8 +257,8 @@ def _unpacked(
 
 def _file(context: IngestContext, folder: Path, name: Path) -> File:
     path = folder / name
-    sha512 = digests_of(path, frozenset({ALWAYS}), context.stop)[ALWAYS]
-    if context.stop():
+    sha512 = digests_of(path, frozenset({ALWAYS}), context.runtime.is_stopping)[ALWAYS]
+    if context.runtime.is_stopping():
         raise Stopped(f"{name.as_posix()} was not read to its end: the work was stopped")
     return File(name.as_posix(), path.stat().st_size, sha512)
 
