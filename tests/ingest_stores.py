@@ -17,10 +17,10 @@ from penstock.ingest.models import (
     IngestJob,
     JobChange,
     NewJob,
-    Numbered,
-    Numbers,
+    NumberRange,
+    NumberSequence,
     PayloadType,
-    Reserved,
+    Reservation,
     Submission,
 )
 from penstock.ingest.queue.port import IngestStore, Outcome
@@ -29,7 +29,7 @@ from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.ingest.transitions import move_batch, move_job
 from penstock.plane import Plane
 from penstock.states import INGEST_STAGES, BatchState, IngestState
-from penstock.zookeeper import Session
+from penstock.zookeeper import ZooKeeperSession
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 
@@ -37,9 +37,11 @@ BACKENDS = ("sqlite", "postgresql", "zookeeper")
 NEXT = dict(zip(INGEST_STAGES, (*INGEST_STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
-def all_numbers(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
+def all_numbers(
+    queue: str, name: NumberSequence, wanted: NumberRange, is_put_back: bool | None
+) -> Reservation:
     """What a queue may give that is alone in its world."""
-    return Reserved(Numbers(1, 2**31), 0)
+    return Reservation(NumberRange(1, 2**31), 0)
 
 
 class Backend:
@@ -58,7 +60,7 @@ class Backend:
     def open(self, owner: str = "worker", *, session_seconds: float = 30) -> IngestStore:
         """Another session, as another process would have it."""
         if self.is_zookeeper:
-            session = Session.open(self.url, session_seconds=session_seconds)
+            session = ZooKeeperSession.open(self.url, session_seconds=session_seconds)
             self._opened.callback(session.close)
             return ZkIngestStore(session, owner, clock=self.clock, reserve=all_numbers)
         plane = self._opened.enter_context(Plane.open(Settings(database=self.url), self.clock))
@@ -128,7 +130,7 @@ def pending_batch(store: IngestStore, uid: str = "deposit") -> Batch:
     """A batch that was submitted and is locked for its expansion."""
     batch_id = store.submit(submission(uid)).batch.id
     claimed = {batch.id: batch for batch in store.claim_batches(BatchState.PENDING, 100)}
-    store.let_go([batch for batch in claimed.values() if batch.id != batch_id])
+    store.release([batch for batch in claimed.values() if batch.id != batch_id])
     return claimed[batch_id]
 
 

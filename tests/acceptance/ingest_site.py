@@ -25,12 +25,12 @@ from penstock.ingest.archive import register
 from penstock.ingest.archive.register import StoredRow
 from penstock.ingest.collections import Collection, PutCollection
 from penstock.ingest.context import IngestContext
-from penstock.ingest.intake.checkm import Row
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.checkm import CheckmRow
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications import callbacks
-from penstock.ingest.notifications.reports import Report, report_of
-from penstock.ingest.service import Act, IngestService
+from penstock.ingest.notifications.reports import BatchReport, report_of
+from penstock.ingest.service import AdminAction, IngestService
 from penstock.ingest.stages import STAGE_NAMES
 from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
@@ -43,7 +43,7 @@ from tests.moments import Moment
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, head
 
-ADMIN = Act("ann", "asked for")
+ADMIN = AdminAction("ann", "asked for")
 DEPOSITOR = "jo@example.org"
 SECRET = "between us"
 PAUSE_SECONDS_MAX = 0.05
@@ -86,7 +86,7 @@ class Receiver:
 
     def _is_recorded(self, said: dict[str, Any]) -> bool:
         with self._plane.catalog.read() as tx:
-            rows = register.versions_of(tx, said["ark"])
+            rows = register.list_versions(tx, said["ark"])
             run = runs.get_run(tx, said["runId"])
         return run.state == RunState.COMPLETED and said["objectVersion"] == rows[0].version
 
@@ -126,7 +126,7 @@ class Site:
         return self.plane.catalog.submit(PutCollection("ann", collection)).result()
 
     def deposit(self, url: str, collection: str = "maps", **rest: Any) -> Batch:
-        asked = Deposit(collection=collection, url=url, submitter="jo", **rest)
+        asked = DepositRequest(collection=collection, url=url, submitter="jo", **rest)
         return self.desk.submit(asked).batch
 
     def upload(self, name: str, content: bytes) -> str:
@@ -188,7 +188,7 @@ class Site:
         until(lambda: [job.status for job in self.jobs(batch)] == [status])
         return self.only_job(batch)
 
-    def report(self, batch: Batch) -> Report:
+    def report(self, batch: Batch) -> BatchReport:
         report = report_of(self.batch(batch))
         assert report is not None
         return report
@@ -210,12 +210,12 @@ class Site:
 
     def stored(self, job: IngestJob) -> StoredRow:
         with self.plane.catalog.read() as tx:
-            [row] = register.stored_by(tx, [job.configuration.key])
+            [row] = register.stored_versions(tx, [job.configuration.key])
         return row
 
     def versions(self, ark: str) -> list[int]:
         with self.plane.catalog.read() as tx:
-            return [row.version for row in register.versions_of(tx, ark)]
+            return [row.version for row in register.list_versions(tx, ark)]
 
     def content(
         self, ark: str | None, version: int | None = None, part: str = "producer"
@@ -287,13 +287,13 @@ class Gate:
         self._open.set()
 
 
-def row(url: str, content: bytes | None = None, **rest: Any) -> Row:
+def row(url: str, content: bytes | None = None, **rest: Any) -> CheckmRow:
     """A row for this URL, with the digest and the size of its content if that is given."""
     known: dict[str, Any] = {"line": 0, "url": url, "name": url.rpartition("/")[2]}
     if content is not None:
         digest = hashlib.sha256(content).hexdigest()
         known |= {"algorithm": "sha-256", "digest": digest, "size": len(content)}
-    return Row(**known | rest)
+    return CheckmRow(**known | rest)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "zookeeper"])

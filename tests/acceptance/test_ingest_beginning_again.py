@@ -12,7 +12,7 @@ from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch, NewJob, PayloadType
-from penstock.ingest.service import Resumed
+from penstock.ingest.service import ResumeResult
 from penstock.ingest.stages import batch_pending
 from penstock.locks.queries.lots import get_lot
 from penstock.states import BatchState, IngestState
@@ -71,7 +71,7 @@ def test_a_job_whose_manifest_could_not_be_had_begins_again(
     assert why in job.message
     assert "an administrator can resume it from the beginning" in site.letter()
     submit_object(site)
-    assert site.desk.resume_batch(ADMIN, batch.id) == [Resumed(job.id, IngestState.PENDING)]
+    assert site.desk.resume_batch(ADMIN, batch.id) == [ResumeResult(job.id, IngestState.PENDING)]
     with site.working():
         job = site.reach(batch, IngestState.COMPLETED)
     assert (job.retry_count, job.can_begin_again) == (1, False)
@@ -156,7 +156,7 @@ def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with
         patch.setattr(site.context.store, "add_jobs", die)
         with pytest.raises(Unavailable):
             batch_pending.work(site.context, claimed)
-    site.context.store.let_go([claimed])
+    site.context.store.release([claimed])
     (site.context.storage.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
     site.web.on("/b.checkm", status(404))
     with site.working():

@@ -16,9 +16,9 @@ import bagit
 import pytest
 
 from penstock.errors import Conflict, Invalid
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
 from penstock.ingest.models import Batch, IngestJob, PayloadType
-from penstock.ingest.service import Resumed
+from penstock.ingest.service import ResumeResult
 from penstock.ingest.transitions import resume_stage
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
@@ -114,7 +114,7 @@ def test_a_batch_is_resumed_when_its_servers_work_again(site: Site) -> None:
     serve(site, {name: (content(BODY),) for name in mended})
     asked = len(site.web.requests)
     resumed = site.desk.resume_batch(ADMIN, batch.id)
-    assert sorted(resumed) == [Resumed(job, IngestState.DOWNLOADING) for job in ids(jobs, BAD)]
+    assert sorted(resumed) == [ResumeResult(job, IngestState.DOWNLOADING) for job in ids(jobs, BAD)]
     with site.working():
         assert site.at_rest(batch).status is BatchState.FAILED
         site.desk.update_report(ADMIN, batch.id)
@@ -201,7 +201,7 @@ def test_a_callback_that_is_never_taken(site: Site) -> None:
     site.check_recorded(job)
     site.receiver.answers = 200
     asked = len(site.web.requests)
-    assert site.desk.resume_batch(ADMIN, batch.id) == [Resumed(job.id, IngestState.NOTIFY)]
+    assert site.desk.resume_batch(ADMIN, batch.id) == [ResumeResult(job.id, IngestState.NOTIFY)]
     with site.working():
         site.reach(batch, IngestState.COMPLETED)
     assert [request.path for request in site.web.requests[asked:]] == ["/callback"]
@@ -353,7 +353,7 @@ def test_archives_that_no_one_should_unpack(
 
 def test_the_limits_of_a_collection(site: Site) -> None:
     assert "more than the 100 bytes" in fail(site, "a.csv", BODY, bytes_max=100)
-    two = write(ManifestKind.OBJECT, [Row(line=0, url="http://x.org/", name=n) for n in "ab"])
+    two = write(ManifestKind.OBJECT, [CheckmRow(line=0, url="http://x.org/", name=n) for n in "ab"])
     job_type = {"type": PayloadType.OBJECT_MANIFEST}
     url = site.web.on("/two.checkm", content(two))
     site.make_collection("few", files_max=1)

@@ -12,7 +12,7 @@ import pytest
 from penstock.clock import DAY
 from penstock.ingest.archive.arks import check_character
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.models import SubmissionMode
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages import clean_up
@@ -214,7 +214,7 @@ def test_a_callback_says_what_became_of_the_object(site: Site) -> None:
 def test_one_key_is_one_batch(site: Site) -> None:
     url = serve(site, "/map.csv", MAP)
     site.make_collection("charts")
-    asked = Deposit(collection="maps", url=url, submitter="jo", key="monday")
+    asked = DepositRequest(collection="maps", url=url, submitter="jo", key="monday")
     first, again = site.desk.submit(asked), site.desk.submit(asked)
     assert (first.is_new, again.is_new) == (True, False)
     assert again.batch == first.batch

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import NotFound, Unavailable
 from penstock.ingest.archive.ocfl.repository import Depository
-from penstock.ingest.archive.register import WriterRow, writers_from
+from penstock.ingest.archive.register import WriterRow, list_writers
 from penstock.ingest.models import Batch, Finding, IngestJob
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
@@ -71,7 +71,7 @@ def stored(site: Site) -> list[str]:
 
 def writers(site: Site) -> list[WriterRow]:
     with site.plane.catalog.read() as tx:
-        return writers_from(tx, "", 10)
+        return list_writers(tx, "", 10)
 
 
 def findings(site: Site, *, repair: bool = False) -> list[Finding]:
@@ -118,7 +118,7 @@ def test_what_cannot_be_removed_at_once_is_found_by_a_check(
 ) -> None:
     _, job = failed(site)
     with monkeypatch.context() as patch:
-        patch.setattr(Depository, "give_up", _refuse)
+        patch.setattr(Depository, "abandon", _refuse)
         site.desk.delete_job(ADMIN, job.id, confirmed=True)
         with pytest.raises(NotFound):
             site.job(job)
@@ -170,7 +170,7 @@ def test_the_next_deposit_of_an_object_clears_up_what_nobody_could(
     [batch] = site.run(submit(site, local_id="mine"))
     job = site.only_job(batch)
     with monkeypatch.context() as patch:
-        patch.setattr(Depository, "give_up", _refuse)
+        patch.setattr(Depository, "abandon", _refuse)
         site.desk.delete_job(ADMIN, job.id, confirmed=True)
     [writer] = writers(site)
     before = {name for name in stored(site) if name.endswith("map.csv")}
@@ -192,7 +192,7 @@ def test_the_folder_of_a_batch_that_is_no_more_is_found_by_a_check(site: Site) -
     for repaired in (False, True):
         [finding] = findings(site, repair=repaired)
         assert finding.target == str(site.folder / "bid0000000999")
-        assert finding.what == "is the working folder of a batch that is not there"
+        assert finding.what == "is the working folder of a batch that does not exist"
         assert (finding.repairable, finding.repaired) == (True, repaired)
     assert findings(site, repair=False) == []
     assert [folder.exists() for folder in folders] == [True, True, False, True]

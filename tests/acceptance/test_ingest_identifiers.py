@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, sha512
-from penstock.ingest.archive.register import versions_of
+from penstock.ingest.archive.register import list_versions
 from penstock.ingest.collections import Minting
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import IngestJob
 from penstock.ingest.stages import STAGE_NAMES
-from penstock.ingest.stages.recording import forgotten
+from penstock.ingest.stages.recording import find_unrecorded
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.web import content, status
@@ -124,7 +124,7 @@ def test_a_version_that_the_database_has_forgotten_is_recorded_with_the_next(sit
     store_unknown(site, "maps", ark, message="bid0000000777 jid0000000778")
     assert completed(site, "third.csv", primary_id=ark) == ark
     with site.plane.catalog.read() as tx:
-        third, second, first = versions_of(tx, ark)
+        third, second, first = list_versions(tx, ark)
         assert tx.fetch("broken_deposits", most=10) == []
     assert (first.version, second.version, third.version) == (1, 2, 3)
     assert (second.key, second.batch_id, second.job_id) == (
@@ -145,7 +145,7 @@ def test_a_version_that_its_own_job_has_still_to_record_is_left_to_it(site: Site
         ark, job.configuration.key
     )
     assert stored is not None
-    found = forgotten(
+    found = find_unrecorded(
         site.context, site.context.collections.get("maps"), replace(stored, version=3)
     )
     assert list(found) == []

@@ -5,8 +5,8 @@ import pytest
 from penstock.clock import DAY, SECOND
 from penstock.ingest.models import Batch
 from penstock.ingest.notifications import letters
-from penstock.ingest.notifications.letters import TakeLetter, due_letters
-from penstock.ingest.notifications.mail import Letter
+from penstock.ingest.notifications.letters import ClaimLetter, due_letters
+from penstock.ingest.notifications.mail import MailLetter
 from penstock.ingest.stages import STAGE_NAMES
 from penstock.states import BatchState
 from tests.acceptance.ingest_site import DEPOSITOR, Site
@@ -26,7 +26,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
     send = site.context.outbound.mailer.send
 
-    def send_once(letter: Letter) -> bool:
+    def send_once(letter: MailLetter) -> bool:
         try:
             return send(letter)
         finally:
@@ -76,14 +76,14 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
     class Killed(BaseException):
         """What kill -9 leaves undone."""
 
-    def killed(letter: Letter) -> bool:
+    def killed(letter: MailLetter) -> bool:
         raise Killed
 
     site.make_collection(callback=None, callback_secret=None)
     with site.working(*(name for name in STAGE_NAMES if not name.startswith("batch-rep"))):
         batch = site.deposit(site.web.on("/a.csv", content(b"a")))
         until(lambda: site.batch(batch).status is BatchState.REPORTING)
-    letter = Letter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
+    letter = MailLetter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
     with monkeypatch.context() as patch:
         patch.setattr(site.context.outbound.mailer, "send", killed)
         with pytest.raises(Killed):
@@ -117,6 +117,6 @@ def test_two_workers_do_not_send_one_letter_twice(site: Site) -> None:
     with site.plane.catalog.read() as tx:
         [waiting] = due_letters(tx, site.clock(), 10)
 
-    taken = [site.plane.catalog.submit(TakeLetter(waiting)).result() for _ in range(2)]
+    taken = [site.plane.catalog.submit(ClaimLetter(waiting)).result() for _ in range(2)]
 
     assert taken == [True, False]

@@ -10,7 +10,7 @@ from penstock.config import Settings
 from penstock.errors import Away, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch, PayloadType
-from penstock.ingest.notifications.mail import Letter, Mailer
+from penstock.ingest.notifications.mail import Mailer, MailLetter
 from penstock.ingest.stages import STAGE_NAMES
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
@@ -97,7 +97,7 @@ def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
 ) -> None:
     monkeypatch.setattr("penstock.ingest.notifications.letters._PATIENCE_SECONDS", 0.0)
     impatient = Mailer.open(site.mail.url, "penstock@example.org", timeout_seconds=0.2)
-    tried: list[Letter] = []
+    tried: list[MailLetter] = []
     monkeypatch.setattr(site.context.outbound, "mailer", impatient)
     monkeypatch.setattr(Mailer, "send", _noting(tried, Mailer.send))
     site.mail.hang()
@@ -110,9 +110,9 @@ def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
 
 
 def _noting(
-    tried: list[Letter], send: Callable[[Mailer, Letter], bool]
-) -> Callable[[Mailer, Letter], bool]:
-    def noting(mailer: Mailer, letter: Letter) -> bool:
+    tried: list[MailLetter], send: Callable[[Mailer, MailLetter], bool]
+) -> Callable[[Mailer, MailLetter], bool]:
+    def noting(mailer: Mailer, letter: MailLetter) -> bool:
         tried.append(letter)
         return send(mailer, letter)
 

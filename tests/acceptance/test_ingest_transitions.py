@@ -98,7 +98,7 @@ def test_job_estimating_to_provisioning(scene: Scene) -> None:
 def test_job_provisioning_stays_without_space(scene: Scene) -> None:
     scene.first_in(IngestState.PROVISIONING)
     job = scene.acquire(IngestState.PROVISIONING)
-    scene.store.let_go([job])
+    scene.store.release([job])
     scene.expect(PROCESSING, JobTree("provisioning", "estimating", passed=way_to("provisioning")))
     assert scene.acquire(IngestState.PROVISIONING).id == job.id
 

@@ -92,7 +92,7 @@ def test_a_lock_that_is_given_up_while_the_database_is_away_is_free_once_it_is_b
     batch = processing_batch(one, 1)
     [job] = one.claim_jobs(IngestState.PENDING, 1)
     catalog.lost, catalog.is_made = "submit", False
-    one.let_go([job])
+    one.release([job])
     catalog.lost = ""
     for _ in range(LOOKS + 2):
         one.keep_alive()
@@ -108,7 +108,7 @@ def test_a_late_let_go_leaves_alone_what_the_session_has_locked_since(plane: Pla
     moved = move_job(first, IngestState.ESTIMATING, plane.clock())
     one.change_jobs([JobChange(first, moved)])
     [second] = one.claim_jobs(IngestState.ESTIMATING, 1)
-    one.let_go([first])
+    one.release([first])
     assert one.job(second.id).locked_by == second.locked_by != ""
 
 

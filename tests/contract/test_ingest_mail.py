@@ -12,12 +12,18 @@ from msgspec.structs import replace
 
 from penstock.clock import parse_time, to_datetime
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.notifications.mail import Letter, Mailer, MailPlace, Undelivered, check_address
+from penstock.ingest.notifications.mail import (
+    Mailer,
+    MailLetter,
+    MailServerUrl,
+    Undelivered,
+    check_address,
+)
 from tests.mail import CERTIFICATE, LOGIN_FIRST, NO_SUCH_MAILBOX, MailServer, Tls
 
 NOW = parse_time("2026-11-15T10:00:00Z")
 SENDER = "penstock@example.org"
-LETTER = Letter(
+LETTER = MailLetter(
     to=("anna@example.org",),
     subject="[Penstock] batch bid0000000001 of maps: 9 completed, 1 failed",
     text="Batch: bid0000000001\n\n.one dot\nFrom the start\n",
@@ -301,7 +307,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tls: Tls) -> None:
     ],
 )
 def test_a_url_of_a_mail_server(url: str, shown: str, starttls: bool) -> None:
-    place = MailPlace.parse(url)
+    place = MailServerUrl.parse(url)
     assert str(place) == shown
     assert place.starttls is starttls
     assert "pw" not in repr(place)

@@ -10,7 +10,7 @@ from ocfl.layout_registry import get_layout
 
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.archive.ocfl.inventory import content_path, object_root
-from penstock.ingest.archive.ocfl.repository import Depository, Stored
+from penstock.ingest.archive.ocfl.repository import Depository, StoredVersion
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Files, IngestService, open_desk
 
@@ -27,7 +27,7 @@ TWO: Files = {"producer/data.csv": b"a,b\n3,4\n", "system/mrt-erc.txt": b"erc:\n
 def test_a_new_object(desk: IngestService) -> None:
     stored = desk.deposit("key-1", ONE)
     inventory = (desk.folder / object_root(ARK) / "inventory.json").read_bytes()
-    assert stored == Stored(
+    assert stored == StoredVersion(
         ark=ARK,
         version=1,
         location=object_root(ARK),

@@ -9,7 +9,7 @@ from penstock.config import Settings
 from penstock.errors import Conflict
 from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.register import (
-    ForgetWriter,
+    DeleteWriter,
     Identified,
     Identify,
     Offer,
@@ -17,7 +17,7 @@ from penstock.ingest.archive.register import (
     ReserveArks,
     StoredRow,
     TakeOver,
-    versions_of,
+    list_versions,
 )
 from penstock.plane import Plane
 
@@ -137,7 +137,7 @@ def test_a_deposit_that_comes_again_has_the_ark_that_it_had(plane: Plane) -> Non
 
 def test_an_ark_given_by_hand_stays_in_use_when_its_deposit_is_given_up(plane: Plane) -> None:
     identified(plane, "by hand", "k1", primary=FIRST)
-    plane.catalog.submit(ForgetWriter(FIRST, "by hand")).result()
+    plane.catalog.submit(DeleteWriter(FIRST, "by hand")).result()
     assert identified(plane, "minted") == SECOND
 
 
@@ -152,7 +152,7 @@ def test_an_ark_that_is_being_written_belongs_to_its_namespace(plane: Plane) -> 
 
 def test_an_ark_under_which_nothing_was_stored_is_free_again(plane: Plane) -> None:
     identified(plane, "ours", primary=FIRST)
-    plane.catalog.submit(ForgetWriter(FIRST, "ours")).result()
+    plane.catalog.submit(DeleteWriter(FIRST, "ours")).result()
     assert identified(plane, "theirs", primary=FIRST, namespace="theirs") == FIRST
     record(plane, "theirs", FIRST, namespace="theirs")
     with pytest.raises(Conflict, match=f"{FIRST} belongs to another namespace than 'ours'"):
@@ -186,7 +186,7 @@ def test_what_was_stored_with_hyphens_keeps_its_name(plane: Plane, given: str) -
     plane.catalog.submit(ReserveArks("ours", (given,))).result()
     assert identified(plane, "more", primary=given) == old
     with plane.catalog.read() as tx:
-        assert [row.ark for row in versions_of(tx, given)] == [old]
+        assert [row.ark for row in list_versions(tx, given)] == [old]
 
 
 def test_two_objects_that_were_stored_under_one_ark_stay_two(plane: Plane) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Unavailable
-from penstock.ingest.intake.fetching import Fetched, Stopped
+from penstock.ingest.intake.fetching import FetchedFile, FetchStopped
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head
@@ -149,7 +149,7 @@ def test_two_processes_do_not_write_one_file(desk: IngestService) -> None:
         began.set()
 
     url = desk.web.on("/a", drip([head(200, {"Content-Length": 8}), b"complete"], wait))
-    found: list[Fetched] = []
+    found: list[FetchedFile] = []
     first = threading.Thread(target=lambda: found.append(desk.fetch(url)))
     first.start()
     assert began.wait(HANG_SECONDS)
@@ -184,13 +184,13 @@ def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(
 
     whole = head(200, {"Content-Length": 8})
     url = desk.web.on("/a", drip([whole, b"complete"], clear))
-    with pytest.raises(Stopped, match="another process has cleared the folder"):
+    with pytest.raises(FetchStopped, match="another process has cleared the folder"):
         desk.fetch(url)
 
 
 def test_stopping_keeps_what_has_come(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         desk.fetch(url, stop=lambda: desk.at_hand > 100_000)
     desk.fetch(url)
     first, second = desk.ranges("/a")

@@ -11,12 +11,12 @@ from penstock.clock import system_clock
 from penstock.errors import Conflict, NotFound
 from penstock.ingest.models import (
     BatchChange,
-    Hold,
-    HoldKind,
     Identifiers,
+    IngestHold,
+    IngestHoldKind,
     IngestJob,
     JobChange,
-    Place,
+    QueuePosition,
 )
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.ingest.transitions import move_batch, move_job
@@ -36,7 +36,7 @@ from tests.ingest_stores import (
     to_stage,
 )
 
-QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
 
 
 @pytest.fixture(params=BACKENDS)
@@ -105,7 +105,7 @@ def test_batches_are_claimed_behind_one_of_them(store: IngestStore) -> None:
     first, second, third = (store.submit(submission(f"u{n}")).batch.id for n in range(3))
     younger = store.claim_batches(BatchState.PENDING, 5, first)
     assert [batch.id for batch in younger] == [second, third]
-    store.let_go(younger)
+    store.release(younger)
     assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 1, second)] == [third]
     assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 5)] == [first, second]
 
@@ -155,11 +155,11 @@ def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None
     processing_batch(store, 7)
     for _ in range(2):
         seen: list[str] = []
-        after: Place | None = None
+        after: QueuePosition | None = None
         while jobs := store.claim_jobs(IngestState.PENDING, 3, after):
             seen += [job.id for job in jobs]
             after = jobs[-1].place
-            store.let_go(jobs)
+            store.release(jobs)
         assert len(seen) == 7
         assert seen == sorted(seen)
 
@@ -171,11 +171,11 @@ def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
     other = backend.open("other")
     jobs = store.claim_jobs(IngestState.PENDING, 10)
     assert other.claim_jobs(IngestState.PENDING, 10) == []
-    store.let_go(jobs[:2])
+    store.release(jobs[:2])
     again = store.claim_jobs(IngestState.PENDING, 1)
     assert [job.id for job in again] == [jobs[0].id]
-    store.let_go(jobs)
-    store.let_go(jobs)  # it does no harm
+    store.release(jobs)
+    store.release(jobs)  # it does no harm
     assert store.job(jobs[2].id).locked_by == ""
     assert store.job(jobs[2].id).version == 0
 
@@ -264,8 +264,8 @@ def test_nothing_is_claimed_while_the_queue_is_held(backend: Backend, store: Ing
     for session in (store, other):
         assert session.claim_jobs(IngestState.PENDING, 5) == []
         assert session.claim_batches(BatchState.PENDING, 5) == []
-    assert store.unhold(HoldKind.QUEUE, "ingest")
-    assert not other.unhold(HoldKind.QUEUE, "ingest")
+    assert store.release_hold(IngestHoldKind.QUEUE, "ingest")
+    assert not other.release_hold(IngestHoldKind.QUEUE, "ingest")
     assert claimed_job(store, IngestState.PENDING).id not in held
     assert len(store.claim_batches(BatchState.PENDING, 5)) == 1
 
@@ -274,7 +274,7 @@ def test_holds_are_listed_whatever_a_collection_is_called(
     backend: Backend, store: IngestStore
 ) -> None:
     names = ["maps", "old maps/1900", "..", "Kärten", "50%"]
-    holds = [Hold(HoldKind.COLLECTION, name, "ann", f"why {name}", 7) for name in names]
+    holds = [IngestHold(IngestHoldKind.COLLECTION, name, "ann", f"why {name}", 7) for name in names]
     for hold in (*holds, QUEUE_HOLD):
         store.hold(hold)
     other = backend.open("other")
@@ -283,9 +283,9 @@ def test_holds_are_listed_whatever_a_collection_is_called(
     other.hold(again)
     assert again in store.holds()
     for hold in holds:
-        assert store.unhold(hold.kind, hold.name)
+        assert store.release_hold(hold.kind, hold.name)
     assert other.holds() == [QUEUE_HOLD]
-    assert not store.unhold(HoldKind.COLLECTION, "maps")
+    assert not store.release_hold(IngestHoldKind.COLLECTION, "maps")
 
 
 def test_tallies_equal_a_recount(store: IngestStore) -> None:
@@ -301,7 +301,7 @@ def test_tallies_equal_a_recount(store: IngestStore) -> None:
         elif number < 3:
             advance(store, [sized])
         else:
-            store.let_go([sized])
+            store.release([sized])
     for each in (batch, other):
         jobs = store.jobs(each.id, 100)
         counted = Counter(job.status for job in jobs)

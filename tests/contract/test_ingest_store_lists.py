@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.models import BatchChange, Hold, HoldKind, IngestJob
+from penstock.ingest.models import BatchChange, IngestHold, IngestHoldKind, IngestJob
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
@@ -20,7 +20,7 @@ from tests.ingest_stores import (
     submission,
 )
 
-QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
 
 
 @pytest.fixture(params=BACKENDS)

@@ -189,7 +189,7 @@ def test_a_lock_that_was_read_is_not_the_readers_own(backend: Backend, store: In
             store.change_batch(BatchChange(seen_batch, moved))
     with pytest.raises(Conflict, match=f"is locked by {waits.locked_by} now"):
         store.add_jobs(seen_batch, new_jobs(seen_batch, 1))
-    store.let_go([seen, seen_batch])
+    store.release([seen, seen_batch])
     assert (other.job(job.id), other.batch(waits.id)) == (job, waits)
     assert other.change_jobs([JobChange(job, move_job(job, IngestState.HELD, 1))]) != [refused]
     assert store.job(job.id).status is IngestState.HELD
@@ -244,7 +244,7 @@ def test_an_administrator_takes_no_notice_of_locks(backend: Backend, store: Inge
     assert (failed.status, failed.locked_by) == (IngestState.FAILED, "")
     [refused] = advance(store, [job])
     assert isinstance(refused, Conflict)
-    store.let_go([job])
+    store.release([job])
     assert store.job(job.id) == failed
     assert store.check() == []
 
@@ -261,9 +261,9 @@ def test_a_lock_that_was_taken_away_can_be_taken_again(
     theirs = claimed_job(admin, IngestState.PENDING)
     [refused] = advance(store, [job])
     assert isinstance(refused, Conflict)
-    store.let_go([job])
+    store.release([job])
     assert admin.job(job.id).locked_by == theirs.locked_by
-    admin.let_go([theirs])
+    admin.release([theirs])
     until(lambda: [j.priority for j in store.claim_jobs(IngestState.PENDING, 1)] == [1])
 
 
@@ -274,7 +274,7 @@ def test_a_claim_that_is_over_does_not_free_the_next_one(
     before = claimed_job(store, IngestState.PENDING)
     advance(store, [before])
     claimed_job(store, IngestState.ESTIMATING)
-    store.let_go([before])
+    store.release([before])
     other = backend.open("other")
     assert other.claim_jobs(IngestState.ESTIMATING, 1) == []
     assert other.job(before.id).locked_by != ""
@@ -287,7 +287,7 @@ def test_an_administrator_deletes_what_is_locked(backend: Backend, store: Ingest
     assert admin.change_jobs([JobChange(admin.job(job.id), None, by_hand=True)]) == [None]
     [refused] = advance(store, [job])
     assert not isinstance(refused, IngestJob)
-    store.let_go([job])
+    store.release([job])
     [reporting] = store.claim_batches(BatchState.REPORTING, 1)
     assert admin.change_batch(BatchChange(admin.batch(batch.id), None, by_hand=True)) is None
     with pytest.raises(Exception, match=reporting.id):

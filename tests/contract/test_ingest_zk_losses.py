@@ -18,7 +18,7 @@ from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.ingest.transitions import move_batch, move_job
 from penstock.states import INGEST_STAGES, BatchState, IngestState
-from penstock.zookeeper import Op, Result, Session, Unknown
+from penstock.zookeeper import Op, OutcomeUnknown, Result, ZooKeeperSession
 from tests.doors.waiting import until
 from tests.ingest_stores import NEXT, all_numbers, new_jobs, submission
 
@@ -26,7 +26,7 @@ JOBS = 3
 TOLD_AT_ONCE = 6  # a story mostly waits for its server
 
 
-class Forgetful(Session):
+class Forgetful(ZooKeeperSession):
     """A session that loses one transaction, or only the answer to it."""
 
     number = 0
@@ -45,7 +45,7 @@ class Forgetful(Session):
                 continue
             if self.is_sent:
                 super().multi_many([ops])
-            outcomes.append(Unknown(f"transaction {self.number} was lost"))
+            outcomes.append(OutcomeUnknown(f"transaction {self.number} was lost"))
         return outcomes
 
 
@@ -100,7 +100,7 @@ def story(store: ZkIngestStore, session: Forgetful) -> Told:
     pending = store.add_jobs(pending, new_jobs(pending, JOBS))
     after = move_batch(pending, BatchState.PROCESSING, system_clock())
     assert store.change_batch(BatchChange(pending, after)) == store.batch(batch.id)
-    store.let_go(claimed_jobs(store, IngestState.PENDING))
+    store.release(claimed_jobs(store, IngestState.PENDING))
     for stage in INGEST_STAGES:
         jobs = claimed_jobs(store, stage)
         if stage is IngestState.PROCESSING:

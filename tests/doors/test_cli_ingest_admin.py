@@ -15,8 +15,8 @@ import pytest
 from penstock.cli.ingest import watch
 from penstock.client import Client
 from penstock.client.documents.ingest import CheckStep
-from penstock.ingest.models import HoldKind
-from penstock.ingest.service import Act
+from penstock.ingest.models import IngestHoldKind
+from penstock.ingest.service import AdminAction
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, site, submitted
@@ -144,7 +144,7 @@ def test_a_collection_and_the_queue_are_held(
 
     def sleep(seconds: float) -> None:
         desk = still.server.plane.desk
-        desk.release(Act("ann"), HoldKind.QUEUE)
+        desk.release(AdminAction("ann"), IngestHoldKind.QUEUE)
         assert "nothing is left to do" in still.work()
 
     watch_time = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)

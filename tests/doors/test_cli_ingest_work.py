@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.ingest.stages import STAGE_NAMES
-from penstock.zookeeper import Create, Session
+from penstock.zookeeper import Create, ZooKeeperSession
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
@@ -146,7 +146,7 @@ def test_what_no_worker_can_take_does_not_keep_it(
         collection(here, penstock, "maps")
         done, stuck = (submitted(penstock, "maps", here.serve(name, b"a")) for name in "ab")
         here.work("--stages", "batch-pending")
-        with Session.open(zookeeper_url) as session:
+        with ZooKeeperSession.open(zookeeper_url) as session:
             session.multi(
                 [
                     Create("/jobs/states/pending/05-jid0000000777"),

@@ -14,8 +14,8 @@ from penstock.access.keys import Role
 from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
 from penstock.client.documents import ingest as ingest_documents
 from penstock.errors import Unavailable
-from penstock.ingest.models import Finding, Looked
-from penstock.ingest.service import Act, IngestService
+from penstock.ingest.models import CheckProgress, Finding
+from penstock.ingest.service import AdminAction, IngestService
 from penstock.server import ingest_shapes, responses
 from penstock.server.routes import collections, ingest, ingest_admin, stored
 from penstock.server.routes import stored as payloads
@@ -220,11 +220,13 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
 ) -> None:
     wrong = Finding("is lost", "ingest job 1", repairable=True)
 
-    def slowly(desk: IngestService, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
-        yield Looked(1, 2)
+    def slowly(
+        desk: IngestService, act: AdminAction, *, repair: bool
+    ) -> Iterator[Finding | CheckProgress]:
+        yield CheckProgress(1, 2)
         threading.Event().wait(7 * PATIENCE_SECONDS)
         yield wrong
-        yield Looked(2, 2)
+        yield CheckProgress(2, 2)
         raise Unavailable("the queue is away")
 
     monkeypatch.setattr(IngestService, "check", slowly)

@@ -21,7 +21,7 @@ from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS
 
 # An id is given out before what it names is made: who is killed in between leaves it unused.
-UNUSED_ID = "was numbered, but never made"
+UNUSED_ID = "was numbered, but never created"
 
 
 class Register(NamedTuple):

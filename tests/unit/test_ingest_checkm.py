@@ -3,8 +3,15 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, Manifest, ManifestKind, Row, parse
-from penstock.ingest.intake.faults import FAULTS_MAX
+from penstock.ingest.intake.checkm import (
+    PROFILES,
+    SIZE_MAX,
+    CheckmManifest,
+    CheckmRow,
+    ManifestKind,
+    parse,
+)
+from penstock.ingest.intake.validation import FAULTS_MAX
 
 OBJECT = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-ingest-manifest\n"
 FILES = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"
@@ -22,11 +29,11 @@ KINDS = {
 }
 
 
-def rows_of(text: str) -> tuple[Row, ...]:
+def rows_of(text: str) -> tuple[CheckmRow, ...]:
     return parse(text.encode()).rows
 
 
-def object_row(row: str) -> Row:
+def object_row(row: str) -> CheckmRow:
     """The one row of an object manifest; it is in line 3."""
     return rows_of(f"{OBJECT}{row}\n#%eof\n")[0]
 
@@ -50,11 +57,11 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
         "https://example.org/b%20c.txt\n"
         "#%eof\n"
     )
-    assert parse(text.encode()) == Manifest(
+    assert parse(text.encode()) == CheckmManifest(
         ManifestKind.OBJECT,
         f"{PROFILES}mrt-ingest-manifest",
         (
-            Row(
+            CheckmRow(
                 line=6,
                 url="https://example.org/a.jpg",
                 algorithm="md5",
@@ -64,7 +71,7 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
                 name="x/a.jpg",
                 mime="image/jpeg",
             ),
-            Row(line=9, url="https://example.org/b%20c.txt", name="b c.txt"),
+            CheckmRow(line=9, url="https://example.org/b%20c.txt", name="b c.txt"),
         ),
     )
 
@@ -72,7 +79,7 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
 def test_a_batch_manifest_has_an_object_in_each_row() -> None:
     row = "s3://b/f.zip | | | | | f.zip | ark:/99999/fk4 | loc 1 | Seneca | The Store | 2009 |"
     assert rows_of(f"{FILES}{row}\n{row}\n#%eof") == tuple(
-        Row(
+        CheckmRow(
             line=line,
             url="s3://b/f.zip",
             name="f.zip",
@@ -106,8 +113,8 @@ def test_the_last_part_of_the_profile_gives_the_kind(
 def test_declared_columns_decide_the_order(declared: str) -> None:
     text = f"{OBJECT}{declared}\n| About | http://h/a\n7 | | http://h/b\n#%eof\n"
     assert rows_of(text) == (
-        Row(line=4, url="http://h/a", name="a", title="About"),
-        Row(line=5, url="http://h/b", name="b", size=7),
+        CheckmRow(line=4, url="http://h/a", name="a", title="About"),
+        CheckmRow(line=5, url="http://h/b", name="b", size=7),
     )
 
 
@@ -154,7 +161,7 @@ def test_algorithms_have_one_name_however_they_are_spelt(
 def test_a_bar_in_a_value_is_written_as_7c_and_nothing_else_is_encoded(
     written: str, name: str
 ) -> None:
-    assert object_row(f"http://h/a%7Cb | | | | | {written}") == Row(
+    assert object_row(f"http://h/a%7Cb | | | | | {written}") == CheckmRow(
         line=3, url="http://h/a%7Cb", name=name
     )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ingest.archive.metadata import Description, anvl, dublin_core, erc
+from penstock.ingest.archive.metadata import Description, dublin_core, erc, format_anvl
 
 ARK = "ark:/99999/fk4rx9d523"
 DC = "{http://purl.org/dc/elements/1.1/}"
@@ -68,7 +68,7 @@ def test_an_erc_record_is_read_back_line_by_line(
 
 
 def test_anvl_of_nothing_is_empty() -> None:
-    assert anvl([]) == b""
+    assert format_anvl([]) == b""
 
 
 def test_a_dublin_core_record_as_harvesters_read_it() -> None:

@@ -31,49 +31,49 @@ def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
-    assert resting.going([one, two, other], 1) == [one]
-    resting.note(one, Backoff(5, is_of_all=True))
-    assert resting.behind() is None
-    assert resting.going([one, two, other], 2) == [other]
-    assert resting.behind() == two
-    assert resting.is_any
+    assert resting.select([one, two, other], 1) == [one]
+    resting.record(one, Backoff(5, is_of_all=True))
+    assert resting.next_after() is None
+    assert resting.select([one, two, other], 2) == [other]
+    assert resting.next_after() == two
+    assert resting.has_backoffs
 
 
 def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
-    resting.note(one, Backoff(5, is_of_all=True))
-    assert resting.going([one, two], 2) == []
+    resting.record(one, Backoff(5, is_of_all=True))
+    assert resting.select([one, two], 2) == []
     clock.now = 5
-    assert resting.behind() is None
-    assert resting.going([one, two], 2) == [one]
-    assert resting.behind() == two
-    resting.note(one, None)
-    assert resting.behind() is None
-    assert resting.going([two], 2) == [two]
-    assert not resting.is_any
+    assert resting.next_after() is None
+    assert resting.select([one, two], 2) == [one]
+    assert resting.next_after() == two
+    resting.record(one, None)
+    assert resting.next_after() is None
+    assert resting.select([two], 2) == [two]
+    assert not resting.has_backoffs
 
 
 def test_one_that_waits_for_itself_keeps_no_other_of_its_collection() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "maps"), batch(2, "maps")
-    resting.note(one, Backoff(1))
-    assert resting.going([one, two], 2) == [two]
+    resting.record(one, Backoff(1))
+    assert resting.select([one, two], 2) == [two]
 
 
 def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one = batch(1, "far")
-    resting.note(one, Backoff(5, is_of_all=True))
-    assert resting.going([one], 1) == []
-    resting.took(1.0)
+    resting.record(one, Backoff(5, is_of_all=True))
+    assert resting.select([one], 1) == []
+    resting.record_scan(1.0)
     clock.now = 10
-    assert resting.behind() == one
+    assert resting.next_after() == one
     clock.now = 20
-    assert resting.behind() is None
+    assert resting.next_after() is None
 
 
 def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_rested() -> None:
@@ -81,38 +81,38 @@ def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_reste
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one = batch(1, "far")
-    resting.took(3600.0)
-    resting.note(one, Backoff(5, is_of_all=True))
-    assert resting.going([one], 1) == []
+    resting.record_scan(3600.0)
+    resting.record(one, Backoff(5, is_of_all=True))
+    assert resting.select([one], 1) == []
     clock.now = 20
-    assert resting.behind() is None
-    assert resting.going([one], 1) == [one]
+    assert resting.next_after() is None
+    assert resting.select([one], 1) == [one]
 
 
 def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
-    resting.note(one, Backoff(5, is_of_all=True))
+    resting.record(one, Backoff(5, is_of_all=True))
     clock.now = 5
-    assert resting.behind() is None
-    assert resting.going([], 1) == []
-    assert resting.going([one, two], 2) == [one, two]
+    assert resting.next_after() is None
+    assert resting.select([], 1) == []
+    assert resting.select([one, two], 2) == [one, two]
 
 
 def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_tries() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
-    assert resting.going([one, two, other], 3) == [one, two, other]
-    resting.note(one, Backoff(0, is_of_all=True))
-    assert resting.is_too_early(two)
-    assert not resting.is_too_early(other)
-    assert resting.behind() is None
-    assert resting.going([two], 3) == [two]
-    assert not resting.is_too_early(two)
-    resting.note(two, None)
-    assert not resting.is_too_early(one)
+    assert resting.select([one, two, other], 3) == [one, two, other]
+    resting.record(one, Backoff(0, is_of_all=True))
+    assert resting.is_backed_off(two)
+    assert not resting.is_backed_off(other)
+    assert resting.next_after() is None
+    assert resting.select([two], 3) == [two]
+    assert not resting.is_backed_off(two)
+    resting.record(two, None)
+    assert not resting.is_backed_off(one)
 
 
 @pytest.mark.parametrize("rest", [Backoff(1), Backoff(5, is_of_all=True)])
@@ -127,13 +127,13 @@ def test_what_cannot_go_on_leaves_time_for_what_is_behind_it(
     queue += [batch(number, "near") for number in range(stuck, 200)]
     in_vain = 0
     while queue[stuck:]:
-        last = resting.behind()
-        [one] = resting.going([each for each in queue if last is None or each.id > last.id], 1)
+        last = resting.next_after()
+        [one] = resting.select([each for each in queue if last is None or each.id > last.id], 1)
         clock.now += took
         if one in queue[:stuck]:
             in_vain += 1
-            resting.note(one, rest, took)
+            resting.record(one, rest, took)
         else:
             queue.remove(one)
-            resting.note(one, None, took)
+            resting.record(one, None, took)
         assert in_vain < 400

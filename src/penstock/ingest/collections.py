@@ -1,4 +1,4 @@
-"""Collections: what a batch is submitted to, and the settings that hold for it."""
+"""Collections: the targets of submissions, and their settings."""
 
 import re
 from collections.abc import Callable
@@ -36,36 +36,36 @@ Priority = Annotated[int, Meta(ge=0, le=PRIORITY_MAX)]
 
 
 class DigestPolicy(StrEnum):
-    """What is asked of the digests that a depositor gives."""
+    """The policy for digests of deposited files."""
 
-    CHECK = "check"  # those that are given are checked
-    REQUIRE = "require"  # every file must have one
+    CHECK = "check"  # check the digests that are present
+    REQUIRE = "require"  # refuse a file without a digest
 
 
 class InheritedPolicy(StrEnum):
-    """How an update checks the stored files that it takes over; existence is always checked."""
+    """The check of stored files that an update inherits; their existence is always checked."""
 
-    SIZE = "size"  # each file has the size that was stored
-    DIGEST = "digest"  # each file is read again and has the digest that was stored
+    SIZE = "size"  # compare the size of each file
+    DIGEST = "digest"  # read each file and compare its digest
 
 
 class Minting(StrEnum):
-    """Who mints ARKs."""
+    """The minter of a collection's ARKs."""
 
     LOCAL = "local"
     EZID = "ezid"
 
 
 class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The profile of a collection. All but its dataset can be left out.
+    """The profile of a collection. Only the dataset is required.
 
-    owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
-    inherited: how an update checks the stored files that it takes over, by size or by digest.
-    places: URL prefixes that may be read although they are not public. storage: another object
-    store than the server's, which stays once something is stored there. mail: who gets the
-    reports; confirm: also when a batch is queued. lots: what one lot of its dataset is, a batch
-    (`batch`) or all that completed in an interval (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days:
-    how long completed batches stay in lists.
+    owner: the owner of its local ids. priority: the priority of its jobs; the default depends on
+    the size of the batch. inherited: the check of stored files that an update inherits. places: URL
+    prefixes that are allowed although they are not public. storage: an object store other than the
+    server's; it cannot change once it has objects. mail: the addresses that get reports; confirm:
+    also mail them when a batch is queued. lots: `batch`, or the interval whose completed batches
+    are one lot (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days: the days that completed batches stay
+    listed.
     """
 
     name: str = ""
@@ -92,29 +92,29 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of its lots; None if each batch is one."""
+        """The interval of its lots; None if each batch is a lot."""
         return None if self.lots == BY_BATCH else Interval(self.lots)
 
     @property
     def owner_name(self) -> str:
-        """Whose local ids its objects have."""
+        """The owner of its local ids."""
         return self.owner or self.name
 
     @property
-    def kept_in(self) -> str:
-        """Where its objects are kept; empty is the server's own store."""
+    def storage_url(self) -> str:
+        """The URL of the storage of its objects; empty for the server's own store."""
         return (self.storage or "").rstrip("/")
 
     @property
-    def shown(self) -> "Collection":
-        """The profile without its secret."""
+    def masked(self) -> "Collection":
+        """The profile with its secret masked."""
         if self.callback_secret is None:
             return self
         return msgspec.structs.replace(self, callback_secret=MASK)
 
 
-def checked(collection: Collection) -> Collection:
-    """The profile, if it can work."""
+def check_collection(collection: Collection) -> Collection:
+    """Return the profile, or raise Invalid if its settings cannot work."""
     if not _NAME.fullmatch(collection.name):
         raise Invalid(
             f"{collection.name[:100]!r} cannot name a collection; use letters, digits, . _ and -"
@@ -147,9 +147,9 @@ def checked(collection: Collection) -> Collection:
 
 
 class PutCollection(Write, frozen=True):
-    """Make a collection, or change its profile; a masked secret stays as it was.
+    """Create a collection or change its profile; a masked secret stays as it is.
 
-    The secret is encrypted already.
+    The secret is already encrypted.
     """
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
@@ -158,14 +158,13 @@ class PutCollection(Write, frozen=True):
     collection: Collection
 
     def execute(self, uow: UnitOfWork, now: Micros) -> Collection:
-        """One row, and a line in the audit log."""
-        collection = checked(self.collection)
+        collection = check_collection(self.collection)
         _check_storage(uow.tx, collection)
         before = _find(uow.tx, collection.name)
         if collection.callback_secret == MASK and before is not None:
             secret = before.callback_secret
             collection = msgspec.structs.replace(collection, callback_secret=secret)
-        profile = msgspec.json.encode(collection.shown).decode()
+        profile = msgspec.json.encode(collection.masked).decode()
         audit.append(uow.tx, now, self.who, "put collection", collection.name, profile)
         uow.tx.execute(
             "put_collection",
@@ -177,18 +176,18 @@ class PutCollection(Write, frozen=True):
 
 
 def _check_storage(tx: Transaction, collection: Collection) -> None:
-    """Refuse a storage in which what the collection has stored would not be found."""
+    """Refuse another storage once the collection has objects: they would not be found."""
     row = tx.fetch_one("storage_of_collection", collection=collection.name)
-    if row is not None and row[0] != collection.kept_in:
+    if row is not None and row[0] != collection.storage_url:
         raise Conflict(
             f"collection {collection.name} has objects in {row[0] or 'the storage of the server'}, "
-            f"and nobody would find them in {collection.kept_in or 'that of the server'}; "
+            f"which would not be found in {collection.storage_url or 'that of the server'}; "
             "make another collection for another storage"
         )
 
 
 class DeleteCollection(Write, frozen=True):
-    """Forget a collection, to which no batch must be open any more; what it stored stays."""
+    """Delete a collection without open batches; its stored objects stay."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -196,7 +195,6 @@ class DeleteCollection(Write, frozen=True):
     name: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes, with a line in the audit log."""
         tx = uow.tx
         if _find(tx, self.name) is None:
             raise _unknown(self.name)
@@ -205,20 +203,20 @@ class DeleteCollection(Write, frozen=True):
 
 
 def find_collection(tx: Transaction, name: str) -> Collection:
-    """A collection, or NotFound."""
-    found = _find(tx, name)
-    if found is None:
+    """Return a collection, or raise NotFound."""
+    collection = _find(tx, name)
+    if collection is None:
         raise _unknown(name)
-    return found
+    return collection
 
 
 def all_collections(tx: Transaction) -> list[Collection]:
-    """Every collection, by name."""
+    """Return every collection, by name."""
     return [_profile(profile) for (profile,) in tx.fetch("all_collections")]
 
 
 def stored_secrets(tx: Transaction) -> dict[str, str]:
-    """The secrets of collections as they are stored."""
+    """Return the stored secrets of collections, by owner."""
     return {
         f"the callback secret of collection {each.name}": each.callback_secret
         for each in all_collections(tx)

@@ -10,10 +10,10 @@ from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.archive.register import StoredRow
 from penstock.ingest.collections import Collection
-from penstock.ingest.intake.places import shown
-from penstock.ingest.models import Batch, Hold, IngestJob, PayloadType, SubmissionMode, Tally
-from penstock.ingest.notifications.reports import Report
-from penstock.ingest.progress import Progress
+from penstock.ingest.intake.places import redact_url
+from penstock.ingest.models import Batch, IngestHold, IngestJob, PayloadType, SubmissionMode, Tally
+from penstock.ingest.notifications.reports import BatchReport
+from penstock.ingest.progress import DownloadProgress
 from penstock.ingest.transitions import resume_stage
 from penstock.locks.shapes import Held
 from penstock.states import BatchState, IngestState
@@ -133,14 +133,14 @@ class StoredObject(Shape, frozen=True):
     at: str
 
 
-def shown_hold(hold: Hold | None) -> Held | None:
+def shown_hold(hold: IngestHold | None) -> Held | None:
     """Who has stopped something, if anybody."""
     return None if hold is None else Held(hold.who, hold.why, format_time(hold.since))
 
 
-def shown_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
+def shown_collection(collection: Collection, hold: IngestHold | None) -> ShownCollection:
     """A collection as anybody may see it."""
-    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=shown_hold(hold))
+    return ShownCollection(**msgspec.structs.asdict(collection.masked), held=shown_hold(hold))
 
 
 def shown_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
@@ -157,7 +157,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
         status=batch.status,
         message=batch.message,
         submitter=told.submitter,
-        payload_url=shown(told.payload_url),
+        payload_url=redact_url(told.payload_url),
         payload_name=told.payload_name or "",
         payload_type=told.type,
         mode=told.submission_mode,
@@ -170,7 +170,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
     )
 
 
-def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
+def shown_job(job: IngestJob, progress: DownloadProgress | None = None) -> ShownIngestJob:
     """An ingest job without what its payload's URL may hide."""
     told = job.configuration
     return ShownIngestJob(
@@ -184,7 +184,7 @@ def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJo
         message=job.message,
         priority=job.priority,
         space_needed=job.space_needed,
-        payload_url=shown(told.payload_url),
+        payload_url=redact_url(told.payload_url),
         payload_name=told.payload_name,
         payload_type=told.payload_type,
         mode=told.submission_mode,
@@ -199,7 +199,7 @@ def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJo
     )
 
 
-def _download(job: IngestJob, progress: Progress | None) -> Download | None:
+def _download(job: IngestJob, progress: DownloadProgress | None) -> Download | None:
     if progress is None or job.status is not IngestState.DOWNLOADING:
         return None
     return Download(progress.bytes, progress.total or None, format_time(progress.at))
@@ -212,7 +212,7 @@ def _resumes_at(job: IngestJob) -> IngestState | None:
         return None
 
 
-def shown_report(report: Report, text: str) -> ShownReport:
+def shown_report(report: BatchReport, text: str) -> ShownReport:
     """A report, and the text of the letter that carried it."""
     return ShownReport(
         number=report.number,
@@ -220,7 +220,7 @@ def shown_report(report: Report, text: str) -> ShownReport:
         batch=report.batch_id,
         collection=report.collection,
         submitter=report.submitter,
-        payload_url=shown(report.payload_url),
+        payload_url=redact_url(report.payload_url),
         submitted_at=format_time(report.submitted_at),
         last_modified=format_time(report.last_modified),
         successful_jobs=report.successful_jobs,

@@ -16,9 +16,9 @@ from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
 from penstock.ingest.collections import Collection, all_collections, find_collection
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
+from penstock.ingest.models import Batch, IngestHold, IngestHoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
-from penstock.ingest.service import Act, IngestService
+from penstock.ingest.service import AdminAction, IngestService
 from penstock.plane import Plane
 from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Sender
 from penstock.server.content import Budget, Stream
@@ -200,9 +200,9 @@ class IngestRequest:
         """The queue."""
         return self.plane.context.store
 
-    def act(self, why: str) -> Act:
+    def act(self, why: str) -> AdminAction:
         """Something done by hand, for the audit log."""
-        return Act(self.key.name, why)
+        return AdminAction(self.key.name, why)
 
     def write(self, command: Command[Collection] | Command[None]) -> None:
         """Write to the catalog, and go on once it is committed."""
@@ -256,9 +256,9 @@ class IngestRequest:
             return None
         return frozenset(each.name for each in self.collections())
 
-    def held_collections(self) -> Mapping[str, Hold]:
+    def held_collections(self) -> Mapping[str, IngestHold]:
         """The collections that somebody has stopped."""
-        return {h.name: h for h in self.store.holds() if h.kind is HoldKind.COLLECTION}
+        return {h.name: h for h in self.store.holds() if h.kind is IngestHoldKind.COLLECTION}
 
     def check_names(self, **names: str | None) -> None:
         """Refuse names in a body that nothing can have."""

@@ -16,7 +16,7 @@ from penstock.cli.stopping import StopSignals, leave
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import HoldKind
+from penstock.ingest.models import IngestHoldKind
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.ingest.stages import STAGE_NAMES, STAGES, BatchStage, JobStage
@@ -107,7 +107,7 @@ def work(
                 _log.info("stopping: taking up nothing more")
                 workers.stop()
     _log.info("stopped: what was at hand is finished or given back")
-    if workers.left:
+    if workers.hanging:
         leave()
 
 
@@ -225,7 +225,9 @@ class Watch:
             _log.warning(text, unreported, repair)
 
     def _is_held(self) -> bool:
-        held = next((hold for hold in self._store.holds() if hold.kind is HoldKind.QUEUE), None)
+        held = next(
+            (hold for hold in self._store.holds() if hold.kind is IngestHoldKind.QUEUE), None
+        )
         if held is not None:
             _log.warning("the queue is held by %s: %s; nothing can be done", held.who, held.why)
         return held is not None

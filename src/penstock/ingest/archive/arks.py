@@ -6,12 +6,12 @@ from itertools import count
 
 from penstock.errors import Invalid
 
-# Five digits as a rule. The specification sets no length, and some have four or nine.
+# Usually five digits. The specification sets no length, and some authorities have four or nine.
 NAAN = "[0-9bcdfghjkmnpqrstvwxz]{4,9}"
 
 _SHOWN_CHARS_MAX = 64
 _LABEL = re.compile("^ark:/?")
-# It becomes part of addresses, so it must not lead to another place by `..`.
+# An ARK becomes part of URLs, so it must not contain `..`.
 _ARK = re.compile(rf"(?!.*\.\.)ark:/?{NAAN}/[0-9A-Za-z._=~*+@$/-]{{1,200}}")
 PATTERN = f"^{_ARK.pattern}$"
 
@@ -19,46 +19,46 @@ BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
 
 _GROUPS_MIN = 2
 _GROUP_IDS = 29 * 29 * 10
-# Only letters and then one digit: no id on one shoulder can then begin with another shoulder.
+# Letters and then one digit, so that no id on one shoulder begins with another shoulder.
 _LOCAL_SHOULDER = re.compile(f"{NAAN}/[bcdfghjkmnpqrstvwxz]+[0-9]")
 
-# With its owner and namespace it is the key of a row, and PostgreSQL takes 2,704 bytes for that.
+# A local id is in a key with its owner and namespace, and PostgreSQL limits a key to 2,704 bytes.
 LOCAL_ID_BYTES_MAX = 1_000
 
 
 def read_ark(text: str) -> str:
-    """The ARK as it was given but for its label, or Invalid."""
+    """Return the ARK with the standard label, or raise Invalid."""
     if not _ARK.fullmatch(text):
-        shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
-        raise Invalid(f"{shown!r} is not an ARK; write it like ark:/99999/fk4rx9d523")
-    return spelled(text)
+        quoted = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
+        raise Invalid(f"{quoted!r} is not an ARK; write it like ark:/99999/fk4rx9d523")
+    return with_standard_label(text)
 
 
-def spelled(ark: str) -> str:
-    """The ARK with the label that is stored; its hyphens may be those of an object of before."""
+def with_standard_label(ark: str) -> str:
+    """Return the ARK with the label `ark:/`; hyphens stay, because old objects may have them."""
     return _LABEL.sub("ark:/", ark)
 
 
-def plain(ark: str) -> str:
-    """The ARK in the spelling that is stored."""
-    return spelled(ark).replace("-", "")
+def normalize_ark(ark: str) -> str:
+    """Return the ARK as it is stored: with the standard label and without hyphens."""
+    return with_standard_label(ark).replace("-", "")
 
 
-def object_named(
+def stored_name(
     ark: str, is_stored: Callable[[str], bool], with_hyphens: Callable[[str], str | None]
 ) -> str:
-    """Under which name the object that an ARK names is, or would be, stored.
+    """Return the name under which the object of an ARK is, or would be, stored.
 
-    `with_hyphens` is the name of an object of before that is this one but for its hyphens.
+    `with_hyphens` finds an old object whose name differs only by hyphens.
     """
-    given, bare = spelled(ark), plain(ark)
-    if is_stored(given) or is_stored(bare):
-        return given if is_stored(given) else bare
+    original, bare = with_standard_label(ark), normalize_ark(ark)
+    if is_stored(original) or is_stored(bare):
+        return original if is_stored(original) else bare
     return with_hyphens(bare) or bare
 
 
 def ark_of(shoulder: str, number: int) -> str:
-    """The ARK with this number on a shoulder such as `ark:/99999/fk4`: always the same one."""
+    """Return the ARK of a number on a shoulder such as `ark:/99999/fk4`."""
     name = shoulder.removeprefix("ark:").removeprefix("/")
     if not _LOCAL_SHOULDER.fullmatch(name):
         raise Invalid(
@@ -70,7 +70,7 @@ def ark_of(shoulder: str, number: int) -> str:
 
 
 def spin(number: int) -> str:
-    """The id of a number: no two numbers share one, and no word can come about."""
+    """Return the unique id of a number; its pattern cannot form a word."""
     if number < 0:
         raise Invalid(f"number {number} has no id; count from 0")
     groups = next(size for size in count(_GROUPS_MIN) if number < _ids_up_to(size))
@@ -88,14 +88,14 @@ def _ids_up_to(groups: int) -> int:
 
 
 def check_character(name: str) -> str:
-    """The NOID check character of `99999/fk4…`: it betrays a wrong or a swapped character."""
+    """Return the NOID check character of `99999/fk4…`; it detects a wrong or swapped character."""
     values = (max(BETANUMERIC.find(character), 0) for character in name)
-    total = sum(place * value for place, value in enumerate(values, start=1))
+    total = sum(position * value for position, value in enumerate(values, start=1))
     return BETANUMERIC[total % len(BETANUMERIC)]
 
 
 def read_local_ids(text: str | None) -> tuple[str, ...]:
-    """The local ids in a text, divided by semicolons, each once, or Invalid."""
+    """Return the local ids in a text, separated by semicolons, without duplicates."""
     names = tuple(dict.fromkeys(name for part in (text or "").split(";") if (name := part.strip())))
     for name in names:
         length = len(name.encode(errors="surrogatepass"))

@@ -1,4 +1,4 @@
-"""The files that an ingest job is about, before and after they are fetched."""
+"""The files of an ingest job: listing, fetching and checking them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,32 +14,32 @@ from penstock.ingest.intake import archives, checkm
 from penstock.ingest.intake.checkm import ManifestKind
 from penstock.ingest.intake.fetching import (
     ALWAYS,
-    Stopped,
-    Wanted,
+    FetchStopped,
+    FileRequest,
     WrongDigest,
     disk_errors,
     fetch,
     fetch_all,
 )
 from penstock.ingest.intake.partial_files import digests_of
-from penstock.ingest.intake.places import Places, shown
+from penstock.ingest.intake.places import Places, redact_url
 from penstock.ingest.intake.sources import Uploads
 from penstock.ingest.models import Configuration, IngestJob, PayloadType
-from penstock.ingest.progress import Meter
+from penstock.ingest.progress import ProgressMeter
 
-PACKED = "payload"  # a container as it came
-SYSTEM = "system"  # what we make
+PACKED = "payload"  # the folder of a container as it arrived
+SYSTEM = "system"  # the folder of files that Penstock makes
 _MANIFEST = "manifest.checkm"
-_BILL = "files.json"
+_FILE_LIST = "files.json"
 _DOWNLOADS_AT_ONCE = 4
 
 
-class Corrupt(Invalid):
-    """A manifest that cannot be read, or is another than its depositor says."""
+class CorruptManifest(Invalid):
+    """A manifest that is unreadable, or has another digest than declared."""
 
 
-class File(Struct, frozen=True):
-    """A file of an object, fetched and checked; the rest is what its manifest says about it."""
+class PayloadFile(Struct, frozen=True):
+    """A fetched and checked file of an object; `modified` and `mime` are from its manifest."""
 
     name: str
     size: int
@@ -48,17 +48,17 @@ class File(Struct, frozen=True):
     mime: str | None = None
 
 
-_decode_bill = msgspec.json.Decoder(tuple[File, ...]).decode
+_decode_file_list = msgspec.json.Decoder(tuple[PayloadFile, ...]).decode
 
 
-def folder_of(job: IngestJob, part: str) -> Path:
-    """A part of the job's working folder."""
+def job_folder(job: IngestJob, part: str) -> Path:
+    """Return a folder inside the job's working folder."""
     return Path(job.configuration.working_dir) / part
 
 
-def payload_of(configuration: Configuration) -> Wanted:
-    """The payload itself, as a file to fetch."""
-    return Wanted(
+def payload_of(configuration: Configuration) -> FileRequest:
+    """Return the payload as a file to fetch."""
+    return FileRequest(
         configuration.payload_url,
         configuration.payload_name,
         configuration.digest_algorithm,
@@ -69,37 +69,39 @@ def payload_of(configuration: Configuration) -> Wanted:
     )
 
 
-def own_upload(context: IngestContext, configuration: Configuration) -> Uploads | None:
-    """The way to uploaded payloads, for the one that this batch was submitted with.
+def upload_reader(context: IngestContext, configuration: Configuration) -> Uploads | None:
+    """Return the reader of uploads if the payload is the upload that the batch was submitted with.
 
-    A manifest must not name what somebody else has uploaded.
+    A manifest must not name the upload of another depositor.
     """
     is_own = configuration.payload_url == configuration.source_url
     return context.storage.open_upload if is_own else None
 
 
-def wanted_files(context: IngestContext, job: IngestJob, collection: Collection) -> list[Wanted]:
-    """What is to be fetched; a manifest is read for it, again if it is not here any more."""
+def list_files(context: IngestContext, job: IngestJob, collection: Collection) -> list[FileRequest]:
+    """List the files to fetch; fetch and read the manifest if the payload is one."""
     configuration = job.configuration
     if configuration.payload_type is not PayloadType.OBJECT_MANIFEST:
         wanted = [payload_of(configuration)]
     else:
-        payload, folder = payload_of(configuration), folder_of(job, SYSTEM)
-        uploads = own_upload(context, configuration)
+        payload, folder = payload_of(configuration), job_folder(job, SYSTEM)
+        uploads = upload_reader(context, configuration)
         manifest = read_manifest(context, collection, payload, folder, uploads=uploads)
         wanted = [
-            Wanted(row.url, row.name, row.algorithm, row.digest, row.size, row.modified, row.mime)
+            FileRequest(
+                row.url, row.name, row.algorithm, row.digest, row.size, row.modified, row.mime
+            )
             for row in manifest.rows
         ]
     if len(wanted) > collection.files_max:
         raise Invalid(
-            f"{shown(configuration.payload_url)} names {len(wanted)} files; "
+            f"{redact_url(configuration.payload_url)} names {len(wanted)} files; "
             f"collection {collection.name} takes {collection.files_max} in one object"
         )
     declared = sum(file.size or 0 for file in wanted)
     if declared > collection.bytes_max:
         raise Invalid(
-            f"{shown(configuration.payload_url)} is said to have {declared:,} bytes; "
+            f"{redact_url(configuration.payload_url)} declares {declared:,} bytes; "
             f"collection {collection.name} takes {collection.bytes_max:,} in one object"
         )
     if collection.digests is DigestPolicy.REQUIRE:
@@ -115,15 +117,15 @@ def wanted_files(context: IngestContext, job: IngestJob, collection: Collection)
 def read_manifest(
     context: IngestContext,
     collection: Collection,
-    payload: Wanted,
+    payload: FileRequest,
     folder: Path,
     expect: ManifestKind | None = ManifestKind.OBJECT,
     *,
     uploads: Uploads | None,
-) -> checkm.Manifest:
+) -> checkm.CheckmManifest:
     """Fetch a manifest, check its digest, and read it.
 
-    Postponed without a folder to work in: whoever fails over a manifest fails for good.
+    Without a working folder the job is postponed, because a failure here would be permanent.
     """
     postpone_if_away(context.storage.working_folder)
     with disk_errors(payload, folder):
@@ -140,27 +142,29 @@ def read_manifest(
             uploads=uploads,
         )
     except WrongDigest as error:
-        raise Corrupt(str(error)) from None
+        raise CorruptManifest(str(error)) from None
     content = (folder / _MANIFEST).read_bytes()
     try:
         return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
     except Invalid as error:
-        # A resume must not find it good because it is here.
+        # A resume must fetch it again.
         (folder / _MANIFEST).unlink(missing_ok=True)
-        raise Corrupt(str(error)) from None
+        raise CorruptManifest(str(error)) from None
 
 
-def fetch_files(context: IngestContext, job: IngestJob, collection: Collection) -> tuple[File, ...]:
-    """Make every file of the object be here, unpacked and checked; what is here and good stays."""
-    wanted = wanted_files(context, job, collection)
-    _drop_spoiled(job)
+def fetch_files(
+    context: IngestContext, job: IngestJob, collection: Collection
+) -> tuple[PayloadFile, ...]:
+    """Fetch, unpack and check every file of the object; keep existing good files."""
+    wanted = list_files(context, job, collection)
+    _remove_changed(job)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
-    folder = folder_of(job, PACKED if is_container else PRODUCER)
+    folder = job_folder(job, PACKED if is_container else PRODUCER)
     context.storage.working_folder()
     with disk_errors(wanted[0], folder):
         folder.mkdir(parents=True, exist_ok=True)
-    meter = Meter(context.catalog, job.id, _expected_bytes(job, wanted))
+    meter = ProgressMeter(context.catalog, job.id, _expected_bytes(job, wanted))
     try:
         fetched = fetch_all(
             context.outbound.client(collection),
@@ -172,7 +176,7 @@ def fetch_files(context: IngestContext, job: IngestJob, collection: Collection) 
             sleep=context.runtime.pause,
             stop=context.runtime.is_stopping,
             progress=meter.add,
-            uploads=None if is_manifest else own_upload(context, job.configuration),
+            uploads=None if is_manifest else upload_reader(context, job.configuration),
         )
     finally:
         meter.end()
@@ -180,16 +184,16 @@ def fetch_files(context: IngestContext, job: IngestJob, collection: Collection) 
         files = _unpacked(context, job, collection, folder / fetched[0].name)
     else:
         files = tuple(
-            File(file.name, file.size, file.digests[ALWAYS], told.modified, told.mime)
-            for file, told in zip(fetched, wanted, strict=True)
+            PayloadFile(file.name, file.size, file.digests[ALWAYS], request.modified, request.mime)
+            for file, request in zip(fetched, wanted, strict=True)
         )
-    bill = folder_of(job, SYSTEM)
-    bill.mkdir(parents=True, exist_ok=True)
-    write_whole(bill / _BILL, msgspec.json.encode(files))
+    folder = job_folder(job, SYSTEM)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / _FILE_LIST, msgspec.json.encode(files))
     return files
 
 
-def _expected_bytes(job: IngestJob, wanted: Iterable[Wanted]) -> int:
+def _expected_bytes(job: IngestJob, wanted: Iterable[FileRequest]) -> int:
     """Return the number of bytes to expect; 0 if it is unknown."""
     sizes = [file.size for file in wanted]
     known = [size for size in sizes if size is not None]
@@ -199,41 +203,41 @@ def _expected_bytes(job: IngestJob, wanted: Iterable[Wanted]) -> int:
     return job.space_needed // 2 if is_container else job.space_needed
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is seen whole: one who slept may write the same again, while it is read."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file at once: a worker that lost its job may write it while another reads it."""
     draft = path.with_name(f".{path.name}.{ids.new_id()}")
     draft.write_bytes(content)
     draft.replace(path)
 
 
-def files_at_hand(job: IngestJob) -> tuple[File, ...] | None:
-    """The files that were fetched, if all of them are still here."""
-    files = _bill(job)
-    return None if _spoiled(job, files) else files or None
+def fetched_files(job: IngestJob) -> tuple[PayloadFile, ...] | None:
+    """Return the fetched files if all of them are still in the folder."""
+    files = _file_list(job)
+    return None if _changed_files(job, files) else files or None
 
 
-def _bill(job: IngestJob) -> tuple[File, ...]:
-    """The files that were fetched."""
+def _file_list(job: IngestJob) -> tuple[PayloadFile, ...]:
+    """Read the list of fetched files."""
     try:
-        return _decode_bill((folder_of(job, SYSTEM) / _BILL).read_bytes())
+        return _decode_file_list((job_folder(job, SYSTEM) / _FILE_LIST).read_bytes())
     except (OSError, msgspec.MsgspecError):
         return ()
 
 
-def _spoiled(job: IngestJob, files: Iterable[File]) -> list[Path]:
-    """Where files of a bill were that are gone, or have another size."""
-    folder = folder_of(job, PRODUCER)
+def _changed_files(job: IngestJob, files: Iterable[PayloadFile]) -> list[Path]:
+    """List the paths of files that are missing or have another size."""
+    folder = job_folder(job, PRODUCER)
     return [folder / file.name for file in files if _size(folder / file.name) != file.size]
 
 
-def _drop_spoiled(job: IngestJob) -> None:
-    """Remove files that are not what they were when they came: nothing else says what they were.
+def _remove_changed(job: IngestJob) -> None:
+    """Remove files that changed since they were fetched, so that they are fetched again.
 
-    What was unpacked goes as a whole, because only as a whole does it come again.
+    An unpacked archive is removed as a whole, because it is unpacked as a whole.
     """
-    spoiled = _spoiled(job, _bill(job))
+    spoiled = _changed_files(job, _file_list(job))
     if spoiled and job.configuration.payload_type is PayloadType.CONTAINER:
-        archives.discard(folder_of(job, PRODUCER))
+        archives.discard(job_folder(job, PRODUCER))
         return
     for path in spoiled:
         path.unlink(missing_ok=True)
@@ -241,26 +245,26 @@ def _drop_spoiled(job: IngestJob) -> None:
 
 def _unpacked(
     context: IngestContext, job: IngestJob, collection: Collection, archive: Path
-) -> tuple[File, ...]:
-    target = folder_of(job, PRODUCER)
+) -> tuple[PayloadFile, ...]:
+    target = job_folder(job, PRODUCER)
     limits = archives.ArchiveLimits(files_max=collection.files_max, bytes_max=collection.bytes_max)
     try:
         names = archives.unpack(archive, target, limits)
         archives.verify_bag(target)
     except Invalid:
-        # A resume must not find them good because they are here.
+        # A resume must fetch and unpack it again.
         archive.unlink(missing_ok=True)
         archives.discard(target)
         raise
     return tuple(_file(context, target, name) for name in names)
 
 
-def _file(context: IngestContext, folder: Path, name: Path) -> File:
+def _file(context: IngestContext, folder: Path, name: Path) -> PayloadFile:
     path = folder / name
     sha512 = digests_of(path, frozenset({ALWAYS}), context.runtime.is_stopping)[ALWAYS]
     if context.runtime.is_stopping():
-        raise Stopped(f"{name.as_posix()} was not read to its end: the work was stopped")
-    return File(name.as_posix(), path.stat().st_size, sha512)
+        raise FetchStopped(f"{name.as_posix()} was not read to its end: the work was stopped")
+    return PayloadFile(name.as_posix(), path.stat().st_size, sha512)
 
 
 def _size(path: Path) -> int | None:

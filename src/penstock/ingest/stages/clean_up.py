@@ -1,17 +1,17 @@
-"""Clean-up: what is done is forgotten after a time.
+"""Clean-up: delete old batches and unused uploads.
 
-Needs: completed batches. Does: deletes those that completed longer ago than their collection keeps
-them, with their jobs, working folders and uploaded payloads; and payloads that are no batch's
-after a day. What was stored and recorded stays; a lot that never became complete is removed.
+Needs: completed batches. Does: deletes batches that are older than their collection's `keep_days`,
+with their jobs, working folders and uploaded payloads; deletes uploads that no batch used within a
+day. Stored and recorded objects stay; a lot that never became complete is removed.
 """
 
 from penstock.clock import DAY
 from penstock.errors import NotFound
 from penstock.ingest.context import IngestContext
 from penstock.ingest.deletion import delete_batch, delete_upload
-from penstock.ingest.intake.uploads import SpendUpload, batches_of, stale_uploads
+from penstock.ingest.intake.uploads import SpendUpload, find_batches, stale_uploads
 from penstock.ingest.models import Batch
-from penstock.ingest.progress import ForgetOldProgress
+from penstock.ingest.progress import DeleteOldProgress
 from penstock.ingest.queue.port import BatchFilter
 from penstock.states import BatchState
 
@@ -19,7 +19,7 @@ _PAGE = 250
 
 
 def go_round(context: IngestContext) -> int:
-    """Look at completed batches once: how many were deleted."""
+    """Check every completed batch once; return the number of deleted batches."""
     deleted = 0
     before: str | None = None
     while not context.runtime.is_stopping():
@@ -31,14 +31,14 @@ def go_round(context: IngestContext) -> int:
         )
         before = batches[-1].id
     _forget_stale_uploads(context)
-    context.catalog.submit(ForgetOldProgress()).result()
+    context.catalog.submit(DeleteOldProgress()).result()
     return deleted
 
 
 def _forget_stale_uploads(context: IngestContext) -> None:
     with context.catalog.read() as tx:
         stale = stale_uploads(tx, context.runtime.clock(), _PAGE)
-    batches = batches_of(context.store, {url for url, holder in stale if holder})
+    batches = find_batches(context.store, {url for url, holder in stale if holder})
     for url, _ in stale:
         if url in batches:
             context.catalog.submit(SpendUpload(url, batches[url])).result()

@@ -1,11 +1,8 @@
-"""Lots: what was deposited is published for whoever works on it next.
+"""Lots: publish the lots of intervals that are over.
 
-Needs: a batch that is being reported, or intervals that are over. Does: writes the manifest of a
-batch, with the size, digest and ARK of every file, and makes it a lot of the collection's dataset:
-partial while jobs are open, complete when all have completed. Where a collection's lots are
-intervals, completed batches wait for the end of theirs. Fails when a job of ours makes that lot.
-A lot that is partial goes with a batch that is deleted, or that comes elsewhere because its
-collection was changed.
+Needs: completed batches in collections whose lots are intervals. Does: writes a manifest over the
+manifests of the interval's batches, and publishes the lot. A lot that a job of the catalog makes is
+refused; the stage logs that and tries again.
 """
 
 import logging
@@ -35,7 +32,7 @@ _CLOSED_AT_ONCE = 100
 
 
 def go_round(context: IngestContext) -> int:
-    """Publish the lots of intervals that are over: how many those are."""
+    """Publish the lots of intervals that are over; return their number."""
     with context.catalog.read() as tx:
         due = due_lots(tx, context.runtime.clock(), _CLOSED_AT_ONCE)
     closed = 0
@@ -57,12 +54,12 @@ def _close(context: IngestContext, due: DueLot) -> bool:
     try:
         with tracing.span("lot.publish", lot=due.lot, dataset=f"{ref.namespace}/{ref.name}"):
             is_closed = context.catalog.submit(close).result()
-            for batch_id in batches:  # their traces go on in the lot's own, which this names
+            for batch_id in batches:  # link the traces of the batches to the trace of the lot
                 tracing.note("lot.publish", lot=batch_id, began=context.runtime.clock())
     except Conflict as error:
         log.warning("lot %s of %s/%s is not published: %s", due.lot, ref.namespace, ref.name, error)
         return False
-    if not is_closed:  # another batch came meanwhile: the next round tells
+    if not is_closed:  # another batch completed meanwhile: the next round publishes the lot
         return False
     lot_published(ref, due.lot, note.state)
     show_manifest(objects, due.lot, ref, note)
@@ -72,7 +69,7 @@ def _close(context: IngestContext, due: DueLot) -> bool:
 def _put_root(
     objects: Objects, ref: DatasetRef, lot: str, rows: Sequence[BatchLotRow]
 ) -> ManifestNote:
-    """A manifest over those of the batches."""
+    """Write a manifest over the manifests of the batches."""
     parts = tuple(PartLine(r.batch_id, r.key, r.state, r.uris, r.bytes) for r in rows)
     has_data = any(row.uris for row in rows)
     manifest = Manifest(

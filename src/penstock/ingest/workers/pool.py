@@ -1,4 +1,4 @@
-"""All daemons of one process, and the heartbeat that keeps their locks."""
+"""The daemons of one process, and the heartbeat that renews their session."""
 
 import logging
 import threading
@@ -20,11 +20,11 @@ from penstock.ingest.workers.daemon import BatchDaemon, Daemon, JobDaemon, Round
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-STOP_SECONDS_MAX = 5.0  # container platforms kill what has not stopped after 10 s
+STOP_SECONDS_MAX = 5.0  # container platforms kill a process after 10 s
 
 
 class Workers:
-    """Daemons for some stages, or for all."""
+    """The daemons of some or all stages."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class Workers:
         self._daemons = list(_daemons(context, stages, concurrency, poll_seconds))
         self._heart = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
         self._beat_seconds = context.runtime.settings.ingest_session_seconds / 3
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._stop_seconds_max = stop_seconds_max
-        self.left: tuple[str, ...] = ()  # daemons whose work hung when they were to stop
+        self.hanging: tuple[str, ...] = ()  # daemons whose work did not end at the stop
 
     def start(self) -> None:
-        """Begin to work, if there is a folder to work in."""
+        """Check the working folder and start the daemons."""
         self._context.storage.working_folder()
         self._context.store.keep_alive()
         self._heart.start()
@@ -57,34 +57,36 @@ class Workers:
             daemon.start()
 
     def stop(self) -> None:
-        """Take nothing more, and finish or give up what is at hand.
+        """Stop claiming, and finish or release the claimed work.
 
-        What hangs, because a server does not answer, is left: its locks go with the session. Then
-        the process has to end without waiting for its threads.
+        Work that hangs on a server is abandoned: its locks end with the session. Then the process
+        has to exit without waiting for its threads.
         """
         self._context.runtime.stopping.set()
         self._context.store.wake()
         deadline = time.monotonic() + self._stop_seconds_max
-        hanging = (
+        names = (
             daemon.name
             for daemon in self._daemons
             if not daemon.join(max(0.0, deadline - time.monotonic()))
         )
-        self.left = tuple(dict.fromkeys(hanging))
-        self._over.set()
+        self.hanging = tuple(dict.fromkeys(names))
+        self._stopped.set()
         if self._heart.is_alive():
             self._heart.join(max(0.0, deadline - time.monotonic()))
-        if self.left:
-            log.warning("%s: what is at hand hangs, and is left to others", ", ".join(self.left))
+        if self.hanging:
+            log.warning(
+                "%s: running work hangs; other workers will repeat it", ", ".join(self.hanging)
+            )
 
     def _beat(self) -> None:
-        while not self._over.wait(self._beat_seconds):
+        while not self._stopped.wait(self._beat_seconds):
             try:
                 self._context.store.keep_alive()
             except PenstockError as error:
-                log.warning("the heartbeat was not heard: %s", error)
+                log.warning("the heartbeat failed: %s", error)
             except Exception:
-                log.exception("the heartbeat was not heard")
+                log.exception("the heartbeat failed")
 
 
 def _daemons(

@@ -8,7 +8,7 @@ from penstock.access.keys import Key, Role
 from penstock.catalog.shapes import Shape
 from penstock.errors import Forbidden, Invalid, NotFound
 from penstock.ingest.collections import MASK, Collection, PutCollection
-from penstock.ingest.models import HoldKind
+from penstock.ingest.models import IngestHoldKind
 from penstock.objects.keys import local_folder
 from penstock.server.ingest_shapes import ShownCollection, shown_collection
 from penstock.server.requests import IngestRequest
@@ -72,14 +72,14 @@ def delete_collection(visit: IngestRequest, collection: str) -> Empty:
 def hold_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Stop a collection: batches and jobs of it that have not begun are held."""
     found = visit.collection(collection)
-    visit.desk.hold(visit.act(body.why), HoldKind.COLLECTION, collection)
+    visit.desk.hold(visit.act(body.why), IngestHoldKind.COLLECTION, collection)
     return _shown(visit, found)
 
 
 def release_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Let a collection go on; what it held stays held until that is released."""
     found = visit.collection(collection)
-    visit.desk.release(visit.act(body.why), HoldKind.COLLECTION, collection)
+    visit.desk.release(visit.act(body.why), IngestHoldKind.COLLECTION, collection)
     return _shown(visit, found)
 
 

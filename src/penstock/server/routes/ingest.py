@@ -10,7 +10,7 @@ from penstock.access.keys import Role
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
 from penstock.ingest.archive.arks import PATTERN
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.intake.digests import DIGEST_CHARS
 from penstock.ingest.models import (
     TEXT_CHARS_MAX,
@@ -19,11 +19,11 @@ from penstock.ingest.models import (
     ErcPart,
     IngestJob,
     PayloadType,
-    Place,
+    QueuePosition,
     SubmissionMode,
 )
 from penstock.ingest.notifications.reports import report_letter, report_of
-from penstock.ingest.progress import progress_of
+from penstock.ingest.progress import read_progress
 from penstock.ingest.queue.port import BatchFilter
 from penstock.server.content import OwnBody
 from penstock.server.ingest_shapes import (
@@ -159,7 +159,7 @@ def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
     """
     visit.require(body.collection)
     _check_digest(body.digest)
-    deposit = Deposit(
+    deposit = DepositRequest(
         collection=body.collection,
         url=body.url,
         submitter=body.submitter or visit.key.name,
@@ -282,14 +282,14 @@ def list_failed_jobs(visit: IngestRequest, query: FailedJobsQuery) -> FailedJobs
     return FailedJobs([shown_job(job) for job in found])
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> QueuePosition:
     match = _PLACE.fullmatch(text)
     if match is None:
         raise Malformed(f"after is a priority, a dash and a job's id, not {text[:100]!r}")
-    return Place(int(match[1]), match[2])
+    return QueuePosition(int(match[1]), match[2])
 
 
-def _text(place: Place) -> str:
+def _text(place: QueuePosition) -> str:
     return f"{place.priority:02}-{place.id}"
 
 
@@ -305,7 +305,7 @@ def _shown_jobs(visit: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIn
     if not coming:
         return [shown_job(job) for job in jobs]
     with visit.plane.catalog.read() as tx:
-        progress = progress_of(tx, coming)
+        progress = read_progress(tx, coming)
     return [shown_job(job, progress.get(job.id)) for job in jobs]
 
 

@@ -12,8 +12,8 @@ from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.errors import PenstockError
 from penstock.ingest.collections import Priority
-from penstock.ingest.models import Finding, HoldKind, Looked
-from penstock.ingest.service import Act
+from penstock.ingest.models import CheckProgress, Finding, IngestHoldKind
+from penstock.ingest.service import AdminAction
 from penstock.locks.shapes import Held
 from penstock.server.content import OwnBody
 from penstock.server.ingest_shapes import (
@@ -214,11 +214,11 @@ def get_queue(visit: IngestRequest) -> Queue:
     """Show how many jobs are in each state, and what is stopped."""
     names = visit.narrowed(None)
     holds = visit.store.holds()
-    whole = next((hold for hold in holds if hold.kind is HoldKind.QUEUE), None)
+    whole = next((hold for hold in holds if hold.kind is IngestHoldKind.QUEUE), None)
     collections = [
         HeldCollection(hold.name, hold.who, hold.why, format_time(hold.since))
         for hold in holds
-        if hold.kind is HoldKind.COLLECTION and (names is None or hold.name in names)
+        if hold.kind is IngestHoldKind.COLLECTION and (names is None or hold.name in names)
     ]
     tally = shown_tally(visit.store.tally()) if names is None else None
     return Queue(tally, shown_hold(whole), collections)
@@ -226,13 +226,13 @@ def get_queue(visit: IngestRequest) -> Queue:
 
 def hold_queue(visit: IngestRequest, body: WhyBody) -> Queue:
     """Stop everything: no batch and no job is taken up."""
-    visit.desk.hold(visit.act(body.why), HoldKind.QUEUE)
+    visit.desk.hold(visit.act(body.why), IngestHoldKind.QUEUE)
     return get_queue(visit)
 
 
 def release_queue(visit: IngestRequest, body: WhyBody) -> Queue:
     """Let the queue go on."""
-    visit.desk.release(visit.act(body.why), HoldKind.QUEUE)
+    visit.desk.release(visit.act(body.why), IngestHoldKind.QUEUE)
     return get_queue(visit)
 
 
@@ -251,15 +251,15 @@ async def check_queue(call: Call, body: CheckBody) -> Flow:
     Each line is a JSON document: a `finding`, how far it is (`progress`), or the `end`; without an
     `end` it was broken off.
     """
-    steps = call.door.plane.desk.check(Act(call.key.name), repair=body.repair)
+    steps = call.door.plane.desk.check(AdminAction(call.key.name), repair=body.repair)
     return lines(_check_steps(steps), threading.Event())
 
 
-def _check_steps(steps: Iterator[Finding | Looked]) -> Iterator[CheckStep]:
+def _check_steps(steps: Iterator[Finding | CheckProgress]) -> Iterator[CheckStep]:
     jobs, total, error = 0, 0, None
     try:
         for step in steps:
-            if isinstance(step, Looked):
+            if isinstance(step, CheckProgress):
                 jobs, total = step.jobs, step.total
                 yield CheckStep(CheckStepKind.PROGRESS, jobs, total)
             else:

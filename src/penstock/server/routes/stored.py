@@ -12,10 +12,10 @@ from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.archive.register import StoredRow, stored_in, versions_of
+from penstock.ingest.archive.register import StoredRow, list_stored, list_versions
 from penstock.ingest.context import PAYLOAD_SCHEME, upload_key
-from penstock.ingest.intake.names import safe_name
-from penstock.ingest.intake.uploads import NoteUpload
+from penstock.ingest.intake.uploads import RegisterUpload
+from penstock.ingest.intake.validation import name_fault
 from penstock.objects import Objects
 from penstock.server.content import Stream
 from penstock.server.ingest_shapes import StoredObject, shown_object
@@ -127,7 +127,7 @@ class _Page:
         rows = [
             row
             for collection in self._collections
-            for row in stored_in(self._tx, collection, self._before, most)
+            for row in list_stored(self._tx, collection, self._before, most)
         ]
         rows.sort(key=lambda row: row.ark)
         rows.sort(key=lambda row: row.at, reverse=True)
@@ -160,7 +160,7 @@ def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
     names = visit.narrowed(None)
     with visit.plane.catalog.read() as tx:
-        rows = versions_of(tx, ark)
+        rows = list_versions(tx, ark)
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
         raise NotFound(f"nothing is stored under {ark!r}; check the ARK")
@@ -210,11 +210,11 @@ async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
     The body is stored as it arrives, and never held whole. An upload that breaks off leaves
     nothing behind. Only the server's `payload_bytes_max` limits it.
     """
-    reason = "has a slash" if "/" in payload else safe_name(payload)
+    reason = "has a slash" if "/" in payload else name_fault(payload)
     if reason:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
-    await call.submit(NoteUpload(url))
+    await call.submit(RegisterUpload(url))
     plane = call.door.plane
     return await call.door.carry(stream, lambda: _store(plane.objects, url, stream))
 

@@ -14,7 +14,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob, Place, Tally
+from penstock.ingest.models import (
+    Batch,
+    IngestHold,
+    IngestHoldKind,
+    IngestJob,
+    QueuePosition,
+    Tally,
+)
 from penstock.ingest.queue.port import QUEUE, BatchFilter
 from penstock.ingest.queue.zookeeper.layout import (
     BATCH_NODES,
@@ -39,7 +46,7 @@ from penstock.ingest.queue.zookeeper.layout import (
 )
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Session
+from penstock.zookeeper import ZooKeeperSession
 
 SIZES_MAX: Final = 200_000  # remembered; some twenty megabytes
 LISTED_MAX: Final = 20_000  # jobs that are looked at for a list of batches
@@ -48,16 +55,16 @@ _OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSIN
 _ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
 
 
-class Tallies:
+class TallyReader:
     """How many jobs are in each state, and what they need."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZooKeeperSession) -> None:
         self._session = session
         self._mutex = threading.Lock()
         self._sizes: dict[str, tuple[IngestState, int]] = {}
 
     def of_all(self) -> list[Tally]:
-        """Jobs of all batches; bytes only of those downloading, which is what takes up space."""
+        """Count the jobs of all batches; bytes only of downloading jobs, which use up space."""
         counts = self._session.children_counts([stage_path(state) for state in QUEUED])
         downloading = IngestState.DOWNLOADING
         names = self._session.children(stage_path(downloading))
@@ -69,11 +76,11 @@ class Tallies:
         ]
 
     def of_batch(self, batch_id: str) -> list[Tally]:
-        """Jobs of one batch."""
+        """Count the jobs of one batch."""
         return self._of([batch_id])[batch_id] if is_batch_id(batch_id) else []
 
     def of_batches(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
-        """Jobs of several batches, the first ones that have no more than so many together."""
+        """Count the jobs of several batches, as long as they have at most LISTED_MAX together."""
         wanted = [batch_id for batch_id in batch_ids if is_batch_id(batch_id)]
         paths = [side_path(batch_id, side) for batch_id in wanted for side in BatchSide]
         counts = iter(self._session.children_counts(paths))
@@ -82,7 +89,7 @@ class Tallies:
         return self._of(few)
 
     def jobs_of(self, batch_id: str) -> int:
-        """How many jobs a batch has."""
+        """Return the number of a batch's jobs."""
         return sum(self._session.children_counts([side_path(batch_id, s) for s in BatchSide]))
 
     def _of(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
@@ -93,11 +100,11 @@ class Tallies:
         return {batch_id: _tallies(each, sizes) for batch_id, each in states.items()}
 
     def _states(self, batch_ids: Sequence[str]) -> dict[str, dict[str, IngestState]]:
-        """In which state each job of these batches is."""
+        """Return the state of each job of these batches."""
         paths = [side_path(batch_id, side) for batch_id in batch_ids for side in BatchSide]
         listed = iter(self._session.children_many(paths))
         states: dict[str, dict[str, IngestState]] = {}
-        under_way: dict[str, str] = {}  # the batch of each such job
+        under_way: dict[str, str] = {}  # the batch of each job under way
         for batch_id in batch_ids:
             sides = {side: next(listed) for side in BatchSide}
             states[batch_id] = {n: state for state, side in _ENDS.items() for n in sides[side]}
@@ -110,7 +117,7 @@ class Tallies:
         return states
 
     def _sizes_of(self, states: Mapping[str, IngestState]) -> dict[str, int]:
-        """The bytes that jobs in these states need."""
+        """Return the bytes that jobs in these states need."""
         with self._mutex:
             known = {job: self._sizes.get(job, (None, 0)) for job in states}
         sizes = {job: size for job, (state, size) in known.items() if state is states[job]}
@@ -137,32 +144,32 @@ def _tallies(states: Mapping[str, IngestState], sizes: Mapping[str, int]) -> lis
 def _size(data: bytes, path: str) -> int:
     try:
         return read_number(data, path)
-    except Invalid:  # `check` tells; one damaged node must not stop all that count
+    except Invalid:  # `check` reports it; one damaged node must not stop all counts
         return 0
 
 
 def _job_id(entry: str) -> str:
-    """The job of an entry in a queue, which begins with its priority."""
+    """Return the job id of a queue entry, which begins with a priority."""
     return entry.partition("-")[2]
 
 
 REMEMBERED_MAX: Final = 10_000
-FAILED_LOOKED_AT: Final = 1000  # failed jobs, for those that failed last
-CHUNK: Final = 200  # batches or jobs read at once where some of them may not be wanted
+FAILED_LOOKED_AT: Final = 1000  # failed jobs that are read to find the latest
+CHUNK: Final = 200  # batches or jobs in one read, where some may be filtered out
 
 Node = tuple[bytes, int] | None
 
 
-class Reading:
-    """Values as they stand in ZooKeeper."""
+class QueueReader:
+    """A reader of batches, jobs and holds."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZooKeeperSession) -> None:
         self._session = session
         self._mutex = threading.Lock()
         self._remembered: OrderedDict[str, IngestJob] = OrderedDict()
 
     def remember(self, job: IngestJob) -> None:
-        """Keep a job as it is at its version, which spares reading its other nodes again."""
+        """Cache a job at its version, so that its other nodes need not be read again."""
         with self._mutex:
             self._remembered[job.id] = job
             self._remembered.move_to_end(job.id)
@@ -170,7 +177,7 @@ class Reading:
                 self._remembered.popitem(last=False)
 
     def known(self, job_ids: Sequence[str]) -> dict[str, IngestJob]:
-        """Those of these jobs that are remembered; only their version tells if they are so yet."""
+        """Return cached jobs; the caller has to compare their versions."""
         with self._mutex:
             pairs = ((job_id, self._remembered.get(job_id)) for job_id in job_ids)
             return {job_id: job for job_id, job in pairs if job is not None}
@@ -178,9 +185,9 @@ class Reading:
     def jobs(
         self, job_ids: Sequence[str], locked_by: str | None = None
     ) -> list[IngestJob | Invalid | None]:
-        """The jobs with these ids, or why one cannot be read.
+        """Read jobs by id; an unreadable job gives its error.
 
-        With `locked_by`, the asker knows by whom they are locked.
+        With `locked_by` the caller knows the lock, and it is not read.
         """
         known = self.known(job_ids)
         first = JOB_NODES[0]
@@ -202,14 +209,13 @@ class Reading:
         return list(jobs)
 
     def batches(self, batch_ids: Sequence[str]) -> list[Batch | Invalid | None]:
-        """The batches with these ids, or why one cannot be read."""
+        """Read batches by id; an unreadable batch gives its error."""
         names = (*BATCH_NODES, "lock")
         paths = [batch_path(batch_id, name) for batch_id in batch_ids for name in names]
         nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
         return [_batch(batch_id, nodes) for batch_id in batch_ids]
 
     def batch(self, batch_id: str) -> Batch:
-        """A batch, or NotFound."""
         batch = self.batches([batch_id])[0] if is_batch_id(batch_id) else None
         if batch is None:
             raise NotFound(f"there is no batch {batch_id!r}; `penstock ingest list` lists them")
@@ -218,7 +224,6 @@ class Reading:
         return batch
 
     def job(self, job_id: str) -> IngestJob:
-        """An ingest job, or NotFound."""
         job = self.jobs([job_id])[0] if is_job_id(job_id) else None
         if job is None:
             raise NotFound(
@@ -229,7 +234,7 @@ class Reading:
         return job
 
     def list_batches(self, which: BatchFilter, limit: int, before: str | None) -> list[Batch]:
-        """Batches, newest first; all of them are named, and read until there are enough."""
+        """List batches, newest first: list all ids, and read until there are enough."""
         names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
         if before is not None:
             names = [name for name in names if name < before]
@@ -241,7 +246,7 @@ class Reading:
         return found[:limit]
 
     def open_batch(self, collection: str) -> Batch | None:
-        """A batch of a collection that is not completed; completed ones cost one read each."""
+        """Find an open batch of a collection; each completed batch costs one read."""
         names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
         nodes = self._session.get_many([batch_path(name, "status") for name in names])
         not_over = [
@@ -258,7 +263,7 @@ class Reading:
     def list_jobs(
         self, batch_id: str, limit: int, after: str | None, status: IngestState | None
     ) -> list[IngestJob]:
-        """Jobs of a batch by id."""
+        """List jobs of a batch by id."""
         if not is_batch_id(batch_id):
             return []
         sides = BatchSide if status is None else (side_of(status),)
@@ -269,14 +274,15 @@ class Reading:
         ordered = ordered[bisect_right(ordered, after or "") :]
         return self._first(ordered, limit, status)
 
-    def waiting(self, status: IngestState, limit: int, after: Place | None) -> list[IngestJob]:
-        """Jobs of all batches in a state, in the order of their places."""
+    def waiting(
+        self, status: IngestState, limit: int, after: QueuePosition | None
+    ) -> list[IngestJob]:
         places = self.places(status)
         start = 0 if after is None else bisect_right(places, after)
         return self._first([place.id for place in places[start:]], limit, status)
 
     def failed(self, limit: int) -> list[IngestJob]:
-        """Failed jobs, the last that failed first, among so many with the highest ids."""
+        """List failed jobs, the latest failure first, among those with the highest ids."""
         ids = sorted((place.id for place in self.places(IngestState.FAILED)), reverse=True)
         looked_at = ids[: max(limit, FAILED_LOOKED_AT)]
         nodes = self._session.get_many([job_path(job_id, "status") for job_id in looked_at])
@@ -285,17 +291,16 @@ class Reading:
         newest = [job_id for _, job_id in sorted(changed, reverse=True)]
         return self._first(newest, limit, IngestState.FAILED)
 
-    def places(self, status: IngestState) -> list[Place]:
-        """Where jobs stand in the queue of a state."""
+    def places(self, status: IngestState) -> list[QueuePosition]:
+        """Return the positions in the queue of a state."""
         names = sorted(self._session.children(stage_path(status)))
         return [place for name in names if (place := read_entry(name)) is not None]
 
-    def holds(self) -> list[Hold]:
-        """Everything that is held."""
-        found: list[Hold] = []
-        for kind in sorted(HoldKind):
+    def holds(self) -> list[IngestHold]:
+        found: list[IngestHold] = []
+        for kind in sorted(IngestHoldKind):
             names = sorted(self._session.children(HOLDS[kind]))
-            if kind is HoldKind.QUEUE:  # other programs hold other queues beside ours
+            if kind is IngestHoldKind.QUEUE:  # other programs have holds of their own queues here
                 names = [name for name in names if name == QUEUE]
             paths = [f"{HOLDS[kind]}/{name}" for name in names]
             nodes, made_at = self._session.get_many(paths), self._session.made_at(paths)
@@ -326,7 +331,7 @@ class Reading:
         if known is not None and known.version == status[1]:
             return replace(known, locked_by=locked_by)
         data = {name: _data(nodes.get(job_path(job_id, name))) for name in JOB_NODES}
-        if None in data.values():  # deleted while it was read; `check` finds any other reason
+        if None in data.values():  # deleted during the read; `check` finds any other reason
             return None
         try:
             job = read_job(job_id, status[1], data, locked_by)
@@ -355,7 +360,7 @@ def _status(batch_id: str, data: bytes) -> BatchState | None:
 
 
 def _changed(job_id: str, data: bytes) -> str:
-    """When a job changed last; one that cannot be read comes behind all others."""
+    """Return the time of a job's last change; unreadable jobs sort last."""
     try:
         return read_job_status(job_id, data).last_modified
     except Invalid:
