@@ -300,7 +300,7 @@ def test_a_download_is_forced_to_fail(site: Site) -> None:
 def test_a_failed_job_is_deleted_after_a_warning(site: Site) -> None:
     [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv"))
     job = site.only_job(batch)
-    with pytest.raises(Conflict, match="its depositor is not told about it; say yes to delete"):
+    with pytest.raises(Conflict, match="its depositor is not notified; confirm it to delete"):
         site.desk.delete_job(ADMIN, job.id, confirmed=False)
     assert site.job(job) == job
     assert Path(job.configuration.working_dir).exists()

@@ -299,15 +299,15 @@ def test_what_is_not_there(desk: IngestService) -> None:
         ("v1/content/*/producer/data.csv", b"a,b\n1,3\n", "has sha512"),
         ("v1/content/*/producer/data.csv", None, "is missing"),
         ("v1/content/stranger", b"", "belongs to no version"),
-        ("v1/inventory.json", b"{}", "is no inventory"),
+        ("v1/inventory.json", b"{}", "is not an inventory"),
         ("v1/inventory.json", None, "is missing"),
         ("v1/inventory.json.sha512", b"", "is not the digest"),
         ("v2/inventory.json", b"{}", "differs from"),
         ("v2/inventory.json.sha512", None, "is missing"),
         ("inventory.json", None, "is missing"),
-        ("inventory.json", b"{}", "is no inventory"),
+        ("inventory.json", b"{}", "is not an inventory"),
         ("inventory.json.sha512", b"00 inventory.json", "is not the digest"),
-        ("0=ocfl_object_1.1", b"x", "does not say what its name says"),
+        ("0=ocfl_object_1.1", b"x", "does not have the content that its name requires"),
         ("0=ocfl_object_1.1", None, "is missing"),
     ],
 )
@@ -339,5 +339,5 @@ def test_an_inventory_of_another_tool_is_not_cut_down(desk: IngestService) -> No
     desk.deposit("key-1", ONE)
     key = f"{object_root(ARK)}/inventory.json"
     desk.objects.put(key, desk.objects.get(key).replace(b'"head"', b'"fixity": {}, "head"'))
-    with pytest.raises(Invalid, match="no inventory that Penstock can go on from"):
+    with pytest.raises(Invalid, match="not an inventory that Penstock can continue"):
         desk.deposit("key-2", TWO)

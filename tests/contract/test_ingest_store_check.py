@@ -284,8 +284,8 @@ def test_a_check_says_how_far_it_is(backend: Backend, monkeypatch: pytest.Monkey
 
 KILLED_AFTER_NUMBERING = """
 import sys
-from penstock.zookeeper import Session
-session = Session.open(sys.argv[1])
+from penstock.zookeeper import ZooKeeperSession
+session = ZooKeeperSession.open(sys.argv[1])
 session.create_sequences("/jobs/jid", 3)
 session.create_sequences("/batches/bid", 1)
 print("numbered", flush=True)

@@ -148,7 +148,7 @@ def tell(url: str, lost: int, *, is_sent: bool) -> Told:
 def test_a_story_ends_the_same_whatever_one_loses(
     zookeeper_url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEWBORN_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEW_ID_SECONDS", 0.0)
     quiet = tell(zookeeper_url, 0, is_sent=True)
     assert quiet.transactions > 40
 

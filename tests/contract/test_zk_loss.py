@@ -172,7 +172,7 @@ def test_a_restart_of_the_server_is_survived_with_everything(
             ["lock", "later", *(path[1:] for path in made)]
         )
     assert [line for line in caplog.messages if line.startswith(url)] == [
-        f"{url} does not answer, and is tried again and again",
+        f"{url} does not answer; the client keeps trying",
         f"{url} answers again",
     ]
 
@@ -233,5 +233,5 @@ def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
                 ask("/a")
         with pytest.raises(Unavailable, match="nothing was sent"):
             worker.multi([Create("/a")])
-        with pytest.raises(OutcomeUnknown, match="which of 1 locks were taken is not known"):
+        with pytest.raises(OutcomeUnknown, match="which of 1 locks were acquired is unknown"):
             worker.create_ephemeral("/a", b"")

@@ -25,8 +25,8 @@ from tests.doors.waiting import until
 
 HOLDER = """
 import sys
-from penstock.zookeeper import Session
-session = Session.open(sys.argv[1], session_seconds=1)
+from penstock.zookeeper import ZooKeeperSession
+session = ZooKeeperSession.open(sys.argv[1], session_seconds=1)
 print(session.create_ephemeral("/lock", b"holder"), flush=True)
 sys.stdin.read()
 """

@@ -305,7 +305,7 @@ def test_deleting_warns_first(site: Ingesting) -> None:
     for target in (path("ingest", "jobs", job), path("ingest", "batches", batch)):
         answer = site.client.delete(target)
         assert answer.status_code == 409
-        assert "say yes" in answer.json()["message"]
+        assert "confirm it" in answer.json()["message"]
         assert site.client.get(target).status_code == 200
         assert good(site.client.delete(target, params={"confirmed": True, "why": "old"})) == {}
         assert site.client.get(target).status_code == 404

@@ -128,7 +128,7 @@ def test_what_cannot_be_read_names_its_node(data: bytes) -> None:
 
 
 def test_a_missing_number_names_its_node() -> None:
-    with pytest.raises(Invalid, match=r"^/x is not there, although its status is"):
+    with pytest.raises(Invalid, match=r"^/x does not exist, although its status does"):
         read_number(None, "/x")
 
 

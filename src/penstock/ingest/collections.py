@@ -128,8 +128,8 @@ def check_collection(collection: Collection) -> Collection:
         )
     if collection.lots not in (BY_BATCH, *Interval):
         raise Invalid(
-            f"{collection.lots[:100]!r} does not say what a lot of collection {collection.name} "
-            f"is; write {BY_BATCH}, {', '.join(Interval)}"
+            f"{collection.lots[:100]!r} does not define the lots of collection {collection.name}"
+            f"; write {BY_BATCH}, {', '.join(Interval)}"
         )
     if collection.minting is Minting.LOCAL:
         ark_of(collection.shoulder, 0)

@@ -315,10 +315,10 @@ def _withdraw(context: IngestContext, lot: BatchLotRow, who: str, why: str) -> N
         which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
         rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
     objects = context.storage.objects
-    gone = [_put_removed(objects, row, why) for row in rows]
-    notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
+    removed = [_put_removed(objects, row, why) for row in rows]
+    notes = zip((row.version_id for row in rows), (note for _, note in removed), strict=True)
     context.catalog.submit(WithdrawBatch(lot.batch_id, who, why, tuple(notes))).result()
-    for manifest, note in gone[:1]:
+    for manifest, note in removed[:1]:
         show_manifest(objects, lot.lot, manifest.dataset, note)
 
 

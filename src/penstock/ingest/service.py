@@ -267,7 +267,7 @@ class IngestService:
             if batch.status is not BatchState.COMPLETED and not confirmed:
                 raise Conflict(
                     f"batch {batch.id} is {batch.status}: once ingest job {job_id} is deleted, "
-                    "its depositor is not told about it; say yes to delete it all the same"
+                    "its depositor is not notified; confirm it to delete it anyway"
                 )
             [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
             if isinstance(outcome, PenstockError):
@@ -294,7 +294,7 @@ class IngestService:
             if not confirmed:
                 raise Conflict(
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
-                    "depositor is not told; say yes to delete it all the same"
+                    "depositor is not notified; confirm it to delete it anyway"
                 )
             if is_given_up:
                 message = f"given up by {act.who}: {act.why}"

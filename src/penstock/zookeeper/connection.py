@@ -245,7 +245,7 @@ class Connection:
         elif state == KazooState.LOST:
             _log.warning("the session with %s is lost, and its locks with it", self._address)
         elif not self._is_broken:
-            _log.warning("%s does not answer, the client keeps trying", self._address)
+            _log.warning("%s does not answer; the client keeps trying", self._address)
         self._is_broken = state != KazooState.CONNECTED
 
     def _send(self, ops: Sequence[Op]) -> Any:
@@ -309,14 +309,14 @@ class Connection:
         The answer is None if the node does not exist.
         """
         answers: list[Any] = [None] * len(about)
-        left: list[int] = list(range(len(about)))
+        indexes: list[int] = list(range(len(about)))
         for _ in range(TRIES_MAX):
-            left = self._ask_once(ask, about, left, answers)
-            if not left:
+            indexes = self._ask_once(ask, about, indexes, answers)
+            if not indexes:
                 return answers
         raise Unavailable(
             f"the connection to {self._address} broke {TRIES_MAX} times while "
-            f"{_first(about[left[0]])} was read; check ZooKeeper and the network, "
+            f"{_first(about[indexes[0]])} was read; check ZooKeeper and the network, "
             "then try again"
         )
 

@@ -239,10 +239,10 @@ class Identify(Write, frozen=True):
     def _bind(self, tables: RegisterTables, ark: str, writer: WriterRow | None) -> None:
         """Bind the ARK to the namespace; the binding is permanent once an object is stored."""
         row = tables.arks.get(ark)
-        own = ArkRow(ark, self.namespace, None)
+        row_of_namespace = ArkRow(ark, self.namespace, None)
         if row is None or (row.storage is None and (not writer or writer.key == self.key)):
-            if row != own:
-                tables.arks.put(ark, own)
+            if row != row_of_namespace:
+                tables.arks.put(ark, row_of_namespace)
         elif row.namespace != self.namespace:
             raise Conflict(
                 f"{ark} belongs to another namespace than {self.namespace!r}; "

@@ -377,7 +377,7 @@ class _Unpacking:
                 self._check_bytes(self._bytes + written, member)
                 target.write(data)
         if written != member.size:
-            raise self._refusal(member, f"has {written:,} bytes, but says {member.size:,}")
+            raise self._refusal(member, f"has {written:,} bytes, but declares {member.size:,}")
         self._bytes += written
 
     def _check_stream(self, position: int) -> None:

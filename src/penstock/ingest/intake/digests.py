@@ -73,7 +73,7 @@ def read_digest(algorithm: str | None, digest: str | None) -> tuple[str | None, 
         raise Invalid("there is a digest but no algorithm; fill in nfo:hashAlgorithm")
     name = SPELLINGS.get(algorithm.casefold())
     if name is None:
-        raise Invalid(f"algorithm {quoted(algorithm)} is unname; use {one_of(DIGEST_CHARS)}")
+        raise Invalid(f"algorithm {quoted(algorithm)} is unknown; use {one_of(DIGEST_CHARS)}")
     if digest is None:
         raise Invalid(f"there is the algorithm {name} but no digest; fill in nfo:hashValue")
     digest = digest.lower()

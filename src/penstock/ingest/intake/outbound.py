@@ -66,8 +66,8 @@ _KINDS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
 
 def resolve_host(host: str, port: int) -> list[str]:
     """Return every address of a host, in the system's order of preference."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 
 
 def open_client(
@@ -236,9 +236,9 @@ class _PlacesTransport(httpx.BaseTransport):
     def _pool(self, url: httpx.URL) -> httpcore.ConnectionPool:
         public_only = not self._places.covers(str(url))
         with self._opening:
-            found = self._pools.get((url.scheme, public_only))
-            if found is None:
-                found = self._pools[url.scheme, public_only] = httpcore.ConnectionPool(
+            pool = self._pools.get((url.scheme, public_only))
+            if pool is None:
+                pool = self._pools[url.scheme, public_only] = httpcore.ConnectionPool(
                     ssl_context=self._tls or certificates(str(url), trust_env=False),
                     max_connections=CONNECTIONS_MAX,
                     max_keepalive_connections=8,
@@ -247,7 +247,7 @@ class _PlacesTransport(httpx.BaseTransport):
                         self._resolve, public_only=public_only, stall_seconds=self._stall_seconds
                     ),
                 )
-            return found
+            return pool
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = str(request.url)
@@ -258,7 +258,7 @@ class _PlacesTransport(httpx.BaseTransport):
             )
         pool = self._pool(request.url)
         assert isinstance(request.stream, httpx.SyncByteStream)
-        asked = httpcore.Request(
+        core_request = httpcore.Request(
             method=request.method,
             url=httpcore.URL(
                 scheme=request.url.raw_scheme,
@@ -272,7 +272,7 @@ class _PlacesTransport(httpx.BaseTransport):
         )
         try:
             with _as_httpx():
-                answer = pool.handle_request(asked)
+                answer = pool.handle_request(core_request)
         except _NotPublic as error:
             raise not_allowed(url, f"the host {error} is not at a public address") from None
         assert isinstance(answer.stream, Iterable)

@@ -196,9 +196,9 @@ def fetch_files(
 def _expected_bytes(job: IngestJob, wanted: Iterable[FileRequest]) -> int:
     """Return the number of bytes to expect; 0 if it is unknown."""
     sizes = [file.size for file in wanted]
-    known = [size for size in sizes if size is not None]
-    if len(known) == len(sizes):
-        return sum(known)
+    known_sizes = [size for size in sizes if size is not None]
+    if len(known_sizes) == len(sizes):
+        return sum(known_sizes)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     return job.space_needed // 2 if is_container else job.space_needed
 

@@ -135,13 +135,15 @@ def _is_file(url: SplitResult) -> bool:
 
 
 def _covers(prefix: str, url: str) -> bool:
-    above, asked = urlsplit(prefix), urlsplit(url)
-    if above.scheme != asked.scheme:
+    prefix_parts, url_parts = urlsplit(prefix), urlsplit(url)
+    if prefix_parts.scheme != url_parts.scheme:
         return False
-    if asked.scheme == "file":
+    if url_parts.scheme == "file":
         return file_path(url).is_relative_to(file_path(prefix))
-    if asked.scheme == "s3":
-        return above.netloc == asked.netloc and _is_below(above.path, asked.path)
+    if url_parts.scheme == "s3":
+        return prefix_parts.netloc == url_parts.netloc and _is_below(
+            prefix_parts.path, url_parts.path
+        )
     listed, wanted = _read(prefix), _read(url)
     return (
         listed.host == wanted.host

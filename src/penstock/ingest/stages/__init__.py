@@ -1,6 +1,6 @@
 """The stages of ingest, one file each, and the only list of them.
 
-Each file says what its stage needs, what it does and when it fails. A stage of jobs gets a job that
+Each file describes what its stage needs, does, and fails for. A stage of jobs gets a job that
 its worker has locked, and returns the job in its next state; to run a stage twice is harmless. It
 raises a PenstockError if the job fails, and Postponed if the job keeps its state. A stage of
 batches changes the batch itself. A round has no item: it looks at all of its work.

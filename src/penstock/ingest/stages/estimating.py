@@ -46,11 +46,11 @@ def _size(context: IngestContext, job: IngestJob) -> int:
     collection = context.collections.of_job(job)
     wanted = list_files(context, job, collection)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
-    known = [file.size for file in wanted if file.size is not None]
-    asked = _ask_sizes(context, collection, [file for file in wanted if file.size is None])
-    if asked is None:
+    declared = [file.size for file in wanted if file.size is not None]
+    sizes = _ask_sizes(context, collection, [file for file in wanted if file.size is None])
+    if sizes is None:
         return 0
-    total = (sum(known) + sum(asked)) * (_UNPACKED if is_container else 1)
+    total = (sum(declared) + sum(sizes)) * (_UNPACKED if is_container else 1)
     # A server may report any size, and the sizes of all jobs are added up.
     return min(total, collection.bytes_max * _UNPACKED, _BYTES_MAX)
 

@@ -115,7 +115,7 @@ def _identify_job(
     """Find or mint the ARK, and store it in the job before anything is stored under it."""
     wanted = _identifiers_of(job, deposited)
     identified = _identify(context, job, collection, wanted)
-    taken: set[str] = set()  # ARKs from EZID that are in use already
+    used_arks: set[str] = set()  # ARKs from EZID that are in use already
     while identified.ark is None:
         offer = identified.offer or Offer(
             context.outbound.ezid(collection).mint(_describe(job, deposited))
@@ -124,13 +124,13 @@ def _identify_job(
         if not may_take and context.runtime.is_stopping():
             raise Postponed("this worker is stopping")
         if not may_take and identified.offer is None:
-            if offer.ark in taken or len(taken) == _MINTS_MAX:
+            if offer.ark in used_arks or len(used_arks) == _MINTS_MAX:
                 raise Conflict(
                     f"EZID mints ARKs that are in use, the last was {offer.ark} for shoulder "
                     f"{collection.shoulder}; have its minter set behind them, or give the "
                     "collection another shoulder, and resume the job"
                 )
-            taken.add(offer.ark)
+            used_arks.add(offer.ark)
         identified = _identify(context, job, collection, wanted, offer if may_take else None)
     ark, writer = identified.ark, identified.writer
     assert writer is not None, "an identified object has a writer"

@@ -84,8 +84,8 @@ def is_whole(objects: Objects, root: str, inventory: Inventory, entries: Iterabl
     A listing may miss a file that is being rewritten, so missing files are checked by key.
     """
     listed = {entry.key for entry in entries}
-    named = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
-    newest = {key for key in named if key.startswith(f"{root}/{inventory.head}/")}
+    keys = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
+    newest = {key for key in keys if key.startswith(f"{root}/{inventory.head}/")}
     return all(objects.exists(key) for key in newest - listed)
 
 
@@ -465,14 +465,14 @@ class Depository:
         entries = list(self._objects.list(root))
         if not is_whole(self._objects, root, inventory, entries):
             return False
-        named = {path for paths in inventory.manifest.values() for path in paths}
+        named_paths = {path for paths in inventory.manifest.values() for path in paths}
         for version in inventory.versions:
-            named |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
+            named_paths |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
         is_declared = False
         for entry in entries:
             path = entry.key.removeprefix(f"{root}/")
             is_declared |= path == ocfl_inventory.DECLARATION
-            if path.partition("/")[0] in inventory.versions and path not in named:
+            if path.partition("/")[0] in inventory.versions and path not in named_paths:
                 self._objects.delete(entry.key)
         if not is_declared:
             self._objects.put(

@@ -372,9 +372,9 @@ def _is_batch_done(row: BatchRow, before: Batch, after: Batch) -> bool:
 
 def _require_empty(tables: IngestTables, row: BatchRow) -> None:
     tables.tallies.prefetch((row.id, state) for state in IngestState)
-    left = sum(t.jobs for state in IngestState if (t := tables.tallies.get((row.id, state))))
-    if left:
-        raise Conflict(f"batch {row.id} still has {left} jobs; delete them first")
+    jobs = sum(t.jobs for state in IngestState if (t := tables.tallies.get((row.id, state))))
+    if jobs:
+        raise Conflict(f"batch {row.id} still has {jobs} jobs; delete them first")
 
 
 def _require_session(tables: IngestTables, session: str, now: Micros) -> None:
@@ -410,13 +410,13 @@ class ReserveNumbers(Write, frozen=True):
         tables = uow.tables(IngestTables)
         row = tables.ranges.get((self.queue, self.name))
         issued = 0 if row is None else row.given
-        own = None if row is None else NumberRange(row.first_number, row.last_number)
-        if own is not None and self.wanted.first < own.first:
-            return Reservation(own, issued)  # the queue has to skip numbers up to there
+        numbers = None if row is None else NumberRange(row.first_number, row.last_number)
+        if numbers is not None and self.wanted.first < numbers.first:
+            return Reservation(numbers, issued)  # the queue has to skip numbers up to there
         if self.is_put_back is None and self.wanted.first <= issued:
-            return Reservation(own or self.wanted, issued)
+            return Reservation(numbers or self.wanted, issued)
         counter = tables.counters.get(self.name) or CounterRow(self.name, 0)
-        after = self._after(own, counter.value)
+        after = self._after(numbers, counter.value)
         last_issued = max(issued, self.wanted.last) if after.covers(self.wanted) else issued
         tables.ranges.put(
             (self.queue, self.name),

@@ -75,7 +75,7 @@ class Listing:
 
     def make(self, read: Callable[[], list[str]]) -> list[str]:
         self.is_stale = False
-        begun = time.monotonic()
+        started = time.monotonic()
         listed: list[str] | None = None
         try:
             listed = read()
@@ -84,7 +84,7 @@ class Listing:
             self.is_stale |= listed is None
             self._listed_at = time.monotonic()
             is_free = listed is not None and len(listed) <= LISTING_FREE
-            self._pause = 0 if is_free else LISTING_SHARE * (self._listed_at - begun)
+            self._pause = 0 if is_free else LISTING_SHARE * (self._listed_at - started)
 
 
 class StageQueue:

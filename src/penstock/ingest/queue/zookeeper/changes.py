@@ -285,8 +285,8 @@ class ChangeWriter:
         tries = [_Try(change, change.lock is LockExpectation.OURS) for change in changes]
         self._look_at_locks([one for one in tries if one.change.lock is LockExpectation.ANY])
         for _ in range(TRIES_MAX):
-            left = [one for one in tries if one.is_open]
-            if not left or not self._try(left):
+            open_tries = [one for one in tries if one.is_open]
+            if not open_tries or not self._try(open_tries):
                 break
         self._look_at_refused([one for one in tries if isinstance(one.outcome, PenstockError)])
         return [self._finish(one) for one in tries]

@@ -225,10 +225,10 @@ class QueueChecker:
         """Find processing batches without open jobs."""
         states = {batch_id: _state(batch_id, data) for batch_id, data in statuses.items()}
         processing = [b for b, state in states.items() if state is BatchState.PROCESSING]
-        left = self._session.children_counts(
+        open_jobs = self._session.children_counts(
             [side_path(batch_id, BatchSide.PROCESSING) for batch_id in processing]
         )
-        return [b for b, jobs in zip(processing, left, strict=True) if not jobs]
+        return [b for b, jobs in zip(processing, open_jobs, strict=True) if not jobs]
 
     def _stuck_batch(self, batch_id: str) -> Finding:
         what = "is processing, but no job of it is"

@@ -144,9 +144,9 @@ class NodeLocks:
                 for one, state in versions.items()
             )
             answers = zip(ours, outcomes, strict=True)
-            left = {one for one, outcome in answers if isinstance(outcome, PenstockError)}
+            refused = {one for one, outcome in answers if isinstance(outcome, PenstockError)}
             with self._mutex:
-                self._doubtful -= set(doubtful) - left
+                self._doubtful -= set(doubtful) - refused
 
     def look_at(self, locks: Sequence[tuple[str, str]]) -> None:
         """Forget those of these locks that do not exist; their changes were refused."""
@@ -171,8 +171,8 @@ class NodeLocks:
                 return list(nodes), True
         lock_nodes = self._session.get_many([_lock(node) for node in nodes])
         free = [node for node, lock in zip(nodes, lock_nodes, strict=True) if lock is None]
-        made = self._session.create_ephemerals([_lock(node) for node in free], data)
-        return [node for node, is_made in zip(free, made, strict=True) if is_made], False
+        created = self._session.create_ephemerals([_lock(node) for node in free], data)
+        return [node for node, is_made in zip(free, created, strict=True) if is_made], False
 
 
 def _lock(node: str) -> str:
@@ -282,9 +282,9 @@ class WorkClaims:
     def _lock_jobs(self, stage: IngestState, places: list[QueuePosition]) -> list[IngestJob]:
         """Lock the entries that are free and still in the expected state."""
         queue = self._queues[stage]
-        remembered = self._reader.known([place.id for place in places])
-        known = {job_id: job for job_id, job in remembered.items() if job.status is stage}
-        versions = {job_path(job_id): job.version for job_id, job in known.items()}
+        remembered_jobs = self._reader.known([place.id for place in places])
+        cached = {job_id: job for job_id, job in remembered_jobs.items() if job.status is stage}
+        versions = {job_path(job_id): job.version for job_id, job in cached.items()}
         try:
             locked = self._locks.take([job_path(place.id) for place in places], versions)
             mine = [place for place in places if job_path(place.id) in set(locked.nodes)]
@@ -294,7 +294,7 @@ class WorkClaims:
                 if not mine or self._is_held_now():
                     _put_back(queue, mine)
                     return []
-                jobs = self._jobs(mine, locked.name, known if locked.is_checked else {})
+                jobs = self._jobs(mine, locked.name, cached if locked.is_checked else {})
                 good = [job for job in jobs if job.status is stage]
                 kept.update(job_path(job.id) for job in good)
                 return good
@@ -329,11 +329,11 @@ class WorkClaims:
     @contextmanager
     def _releasing_others(self, locked: LockedNodes) -> Iterator[set[str]]:
         """Release the locks that the block does not keep, also if the block fails."""
-        kept: set[str] = set()
+        kept_nodes: set[str] = set()
         try:
-            yield kept
+            yield kept_nodes
         finally:
-            self._locks.drop([node for node in locked.nodes if node not in kept], locked.name)
+            self._locks.drop([node for node in locked.nodes if node not in kept_nodes], locked.name)
             self._locks.free_doubtful()
 
     def _seems_held(self) -> bool:

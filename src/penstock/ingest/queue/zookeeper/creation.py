@@ -126,20 +126,20 @@ class QueueNumbers:
         numbers = self._own[prefix].numbers
         unused_path = f"{prefix}{0:010}"
         pair: list[Op] = [Create(unused_path), Delete(unused_path)]
-        left = numbers.first - self._session.created(_parent(prefix))
+        count = numbers.first - self._session.created(_parent(prefix))
         log.info(
             "%s: skipping numbers up to %d, which are in use or of another queue",
             _NAMES[prefix],
             numbers.first - 1,
         )
-        while left > 0:
-            some = min(left, AT_ONCE)
+        while count > 0:
+            some = min(count, AT_ONCE)
             [outcome] = self._session.multi_many([pair * some])
             if isinstance(outcome, PenstockError):
                 raise outcome
-            left -= some
-            if left and left % LOG_EVERY < AT_ONCE:
-                log.info("%s: %d more numbers to skip", _NAMES[prefix], left)
+            count -= some
+            if count and count % LOG_EVERY < AT_ONCE:
+                log.info("%s: %d more numbers to skip", _NAMES[prefix], count)
 
 
 def _parent(prefix: str) -> str:

@@ -1,7 +1,8 @@
-"""Counting jobs in ZooKeeper by the names in queues and under batches; no job is read for it.
+"""Reads of the queue in ZooKeeper: counts of jobs, batches, jobs and holds.
 
-The bytes that a job needs are read once for each state that it is seen in, since nothing else
-changes them: from one count to the next this costs as many reads as jobs have moved.
+Jobs are counted by the names in queues and below batches, without reading the jobs. The bytes that
+a job needs change only with its state, so they are read once for each state: a repeated count costs
+one read for each job that moved.
 """
 
 import threading
@@ -48,15 +49,15 @@ from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
 from penstock.zookeeper import ZooKeeperSession
 
-SIZES_MAX: Final = 200_000  # remembered; some twenty megabytes
-LISTED_MAX: Final = 20_000  # jobs that are looked at for a list of batches
+SIZES_MAX: Final = 200_000  # cached sizes; about twenty megabytes
+LISTED_MAX: Final = 20_000  # jobs that are counted for a list of batches
 
 _OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSING)
 _ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
 
 
 class TallyReader:
-    """How many jobs are in each state, and what they need."""
+    """A reader of the number of jobs in each state, and the bytes they need."""
 
     def __init__(self, session: ZooKeeperSession) -> None:
         self._session = session
@@ -119,8 +120,8 @@ class TallyReader:
     def _sizes_of(self, states: Mapping[str, IngestState]) -> dict[str, int]:
         """Return the bytes that jobs in these states need."""
         with self._mutex:
-            known = {job: self._sizes.get(job, (None, 0)) for job in states}
-        sizes = {job: size for job, (state, size) in known.items() if state is states[job]}
+            cached = {job: self._sizes.get(job, (None, 0)) for job in states}
+        sizes = {job: size for job, (state, size) in cached.items() if state is states[job]}
         unread = [job for job in states if job not in sizes]
         paths = [job_path(job_id, "space_needed") for job_id in unread]
         nodes = self._session.get_many(paths)
@@ -189,23 +190,23 @@ class QueueReader:
 
         With `locked_by` the caller knows the lock, and it is not read.
         """
-        known = self.known(job_ids)
+        cached = self.known(job_ids)
         first = JOB_NODES[0]
         paths = [job_path(job_id, first) for job_id in job_ids]
         for job_id in job_ids:
-            names = () if job_id in known else JOB_NODES[1:]
+            names = () if job_id in cached else JOB_NODES[1:]
             paths += [job_path(job_id, name) for name in names]
             paths += [] if locked_by is not None else [job_path(job_id, "lock")]
         nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
         changed = [
             job_id
-            for job_id, job in known.items()
+            for job_id, job in cached.items()
             if (node := nodes[job_path(job_id, first)]) is not None and node[1] != job.version
         ]
         if changed:
             paths = [job_path(job_id, name) for job_id in changed for name in JOB_NODES]
             nodes |= dict(zip(paths, self._session.get_many(paths), strict=True))
-        jobs = (self._job(job_id, nodes, known.get(job_id), locked_by) for job_id in job_ids)
+        jobs = (self._job(job_id, nodes, cached.get(job_id), locked_by) for job_id in job_ids)
         return list(jobs)
 
     def batches(self, batch_ids: Sequence[str]) -> list[Batch | Invalid | None]:
@@ -238,12 +239,12 @@ class QueueReader:
         names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
         if before is not None:
             names = [name for name in names if name < before]
-        found: list[Batch] = []
+        batches: list[Batch] = []
         for chunk in _chunks(names, CHUNK):
-            found += [b for b in self.batches(chunk) if isinstance(b, Batch) and _fits(b, which)]
-            if len(found) >= limit:
+            batches += [b for b in self.batches(chunk) if isinstance(b, Batch) and _fits(b, which)]
+            if len(batches) >= limit:
                 break
-        return found[:limit]
+        return batches[:limit]
 
     def open_batch(self, collection: str) -> Batch | None:
         """Find an open batch of a collection; each completed batch costs one read."""
@@ -297,28 +298,28 @@ class QueueReader:
         return [place for name in names if (place := read_entry(name)) is not None]
 
     def holds(self) -> list[IngestHold]:
-        found: list[IngestHold] = []
+        holds: list[IngestHold] = []
         for kind in sorted(IngestHoldKind):
             names = sorted(self._session.children(HOLDS[kind]))
             if kind is IngestHoldKind.QUEUE:  # other programs have holds of their own queues here
                 names = [name for name in names if name == QUEUE]
             paths = [f"{HOLDS[kind]}/{name}" for name in names]
             nodes, made_at = self._session.get_many(paths), self._session.made_at(paths)
-            found += [
+            holds += [
                 read_hold(kind, name, node[0], at or 0)
                 for name, node, at in zip(names, nodes, made_at, strict=True)
                 if node is not None
             ]
-        return sorted(found, key=lambda hold: (hold.kind, hold.name))
+        return sorted(holds, key=lambda hold: (hold.kind, hold.name))
 
     def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
-        found: list[IngestJob] = []
+        matching: list[IngestJob] = []
         for chunk in _chunks(job_ids, min(limit, CHUNK)):
             jobs = (job for job in self.jobs(chunk) if isinstance(job, IngestJob))
-            found += [job for job in jobs if status in (None, job.status)]
-            if len(found) >= limit:
+            matching += [job for job in jobs if status in (None, job.status)]
+            if len(matching) >= limit:
                 break
-        return found[:limit]
+        return matching[:limit]
 
     def _job(
         self, job_id: str, nodes: dict[str, Node], known: IngestJob | None, locked_by: str | None

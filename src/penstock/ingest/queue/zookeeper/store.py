@@ -134,8 +134,8 @@ class ZkIngestStore:
         has_sides = self._session.exists(batch_path(before.id, STATES))
         [applied] = self._writer.carry_out([batch_change(change, has_sides=has_sides)])
         if isinstance(applied, TransactionRefused) and applied.kind is ErrorKind.NOT_EMPTY:
-            left = self._tallies.jobs_of(before.id)
-            raise Conflict(f"batch {before.id} still has {left} jobs; delete them first")
+            jobs = self._tallies.jobs_of(before.id)
+            raise Conflict(f"batch {before.id} still has {jobs} jobs; delete them first")
         if isinstance(applied, PenstockError):
             earlier = self._done_before(change) if isinstance(applied, Conflict) else None
             if earlier is None:
@@ -200,11 +200,8 @@ class ZkIngestStore:
             try:
                 self._session.multi([op])
                 break
-            except (
-                TransactionRefused,
-                OutcomeUnknown,
-            ):  # somebody held or released it just now: look again
-                continue
+            except (TransactionRefused, OutcomeUnknown):
+                continue  # another process placed or released the hold: check again
         self._hold_changed()
 
     def release_hold(self, kind: IngestHoldKind, name: str) -> bool:
