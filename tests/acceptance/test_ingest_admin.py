@@ -92,7 +92,7 @@ def test_downloading_corrects_an_estimate(site: Site) -> None:
         assert site.reach(batch, IngestState.PROCESSING).space_needed == len(BODY)
 
 
-def test_larger_batches_start_later_unless_the_collection_says_otherwise(site: Site) -> None:
+def test_larger_batches_start_later_unless_the_collection_has_a_priority(site: Site) -> None:
     site.make_collection("urgent", priority=3)
     batches = [
         submit_files(site, 1),
@@ -120,7 +120,7 @@ def test_a_job_that_does_not_fit_lets_smaller_ones_pass(site: Site, disk: Disk) 
     assert provisioning.go_round(site.context) == (0, 1)
 
 
-def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
+def test_a_job_that_waits_for_space_has_the_reason(site: Site, disk: Disk) -> None:
     disk.free = 10 * MB
     batch = submit_files(site, 50 * MB)
     with site.working("batch-pending", "pending", "estimating"):
@@ -140,7 +140,7 @@ def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
     assert site.only_job(batch).message == ""
 
 
-def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
+def test_a_lasting_shortage_of_space_is_logged_once(
     site: Site, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk.free = 10 * MB
@@ -161,7 +161,7 @@ def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
     )
 
 
-def test_a_job_goes_on_when_space_comes(site: Site, disk: Disk) -> None:
+def test_a_job_continues_when_space_is_free(site: Site, disk: Disk) -> None:
     disk.free = len(BODY) - 1
     batch = submit(site)
     with site.working():

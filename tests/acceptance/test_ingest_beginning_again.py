@@ -136,7 +136,7 @@ def test_a_batch_is_resumed_once_its_manifest_can_be_read(site: Site, answer: An
     assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
 
 
-def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with_it(
+def test_a_batch_that_failed_during_expansion_is_resumed_not_reported(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"{number}.csv" for number in range(3)]

@@ -35,7 +35,7 @@ def submit(site: Site, *missing: str) -> Batch:
     return site.deposit(site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows))))
 
 
-def test_what_has_completed_is_not_deleted_by_hand(site: Site) -> None:
+def test_a_completed_job_cannot_be_deleted(site: Site) -> None:
     [batch] = site.run(submit(site))
     with pytest.raises(Conflict, match=f"^batch {batch.id} is completed and cannot become deleted"):
         site.desk.delete_batch(ADMIN, batch.id, confirmed=True)

@@ -145,7 +145,7 @@ def test_a_batch_is_resumed_when_its_servers_work_again(site: Site) -> None:
     assert site.letters()[2].endswith(": update, 1 more completed, 0 open")
 
 
-def test_a_resume_does_not_fetch_again_what_is_good(site: Site) -> None:
+def test_a_resume_keeps_good_files(site: Site) -> None:
     good = {"a.csv": BODY, "b.csv": BODY[:HALF]}
     rows = [row(site.web.on(f"/{name}", content(body)), body) for name, body in good.items()]
 
@@ -291,7 +291,7 @@ def test_a_batch_waits_while_the_disk_is_full(site: Site, monkeypatch: pytest.Mo
     assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
 
 
-def test_a_job_says_that_the_disk_is_full_and_is_resumed(
+def test_a_job_fails_on_a_full_disk_and_is_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(path: Path, data: bytes) -> int:
@@ -439,7 +439,7 @@ def test_a_redirect_to_no_url_fails_in_plain_words(site: Site) -> None:
     assert "resume the job" in message
 
 
-def test_a_wrong_digest_says_that_a_resume_helps(site: Site) -> None:
+def test_a_wrong_digest_advises_a_resume(site: Site) -> None:
     url = site.web.on("/map.csv", content(b"1"))
     [batch] = site.run(site.deposit(url, algorithm="md5", digest="0" * 32))
     job = site.only_job(batch)

@@ -53,7 +53,7 @@ def store_unknown(
     depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
-def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
+def test_an_ark_named_by_a_depositor_is_not_minted(site: Site) -> None:
     site.make_collection("theirs", namespace="theirs", dataset="theirs")
     arks = next_arks(3)
     for number, ark in enumerate(arks[:2]):
@@ -90,9 +90,7 @@ def test_an_ark_is_one_object_however_it_is_written(site: Site) -> None:
     assert refused.message.startswith(f"{ark} belongs to another namespace than 'theirs'")
 
 
-def test_an_ark_under_which_an_object_lies_that_the_database_does_not_know_is_passed_over(
-    site: Site, tmp_path: Path
-) -> None:
+def test_an_ark_of_an_unrecorded_object_is_skipped(site: Site, tmp_path: Path) -> None:
     elsewhere = f"file://{tmp_path / 'elsewhere'}"
     site.make_collection("theirs", dataset="theirs", storage=elsewhere)
     lost = next_arks(3)
@@ -106,7 +104,7 @@ def test_an_ark_under_which_an_object_lies_that_the_database_does_not_know_is_pa
     assert site.content(lost[0]) == {"lost.csv": b"lost"}
 
 
-def test_a_deposit_that_was_stored_before_the_database_was_put_back_has_its_ark_again(
+def test_a_deposit_keeps_its_ark_after_a_database_restore(
     site: Site,
 ) -> None:
     batch = site.deposit(site.web.on("/again.csv", content(b"again")))

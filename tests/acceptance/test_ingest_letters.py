@@ -37,7 +37,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("refused")
-def test_nobody_gets_a_letter_twice_because_others_were_refused_for_now(site: Site) -> None:
+def test_a_retry_sends_a_letter_only_to_open_addresses(site: Site) -> None:
     [batch] = site.run(site.deposit(site.web.on("/a.csv", content(b"a"))))
     assert batch.status is BatchState.COMPLETED
     assert site.mail.recipients == [("anna@example.org",), ("carl@example.org",)]
@@ -96,7 +96,7 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
     site.run(batch)
 
 
-def test_a_letter_is_given_up_after_days_and_says_so(site: Site) -> None:
+def test_a_letter_is_abandoned_after_days_with_a_message(site: Site) -> None:
     site.mail.tempfail()
     batch = _completed(site)
 

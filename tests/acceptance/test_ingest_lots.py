@@ -177,7 +177,7 @@ def test_it_is_partial_while_a_job_has_failed_and_then_arcs_read_it(
         assert shouted(site, batch) == {body.upper() for body in BODIES.values()}
 
 
-def test_arcs_read_what_a_collection_keeps_in_a_storage_of_its_own(
+def test_arcs_read_objects_of_a_separate_storage(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.make_collection(storage=f"file://{tmp_path}/a vault of its own")
@@ -221,7 +221,7 @@ def publish(site: Site, batch: Batch) -> None:
     publish_batch(site.context, batch, report, done)
 
 
-def test_reporting_again_after_a_crash_publishes_nothing_twice(site: Site) -> None:
+def test_a_repeated_report_publishes_once(site: Site) -> None:
     batch = up_to_reporting(site, deposit(site, BODIES))
     publish(site, batch)
     site.clock.ahead += 7 * SECOND
@@ -266,7 +266,7 @@ def test_more_that_completed_before_the_same_report_is_in_the_lot(site: Site) ->
     assert len(items(site, batch.id)) == 2
 
 
-def test_a_lot_that_a_job_makes_is_not_published_and_the_report_says_so(site: Site) -> None:
+def test_a_report_names_a_lot_that_a_job_makes(site: Site) -> None:
     batch = up_to_reporting(site, deposit(site, BODIES))
     plane, maps, other = site.plane, DatasetName(NS, "maps"), DatasetName(NS, "other")
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
@@ -362,7 +362,7 @@ def test_a_batch_with_a_failed_job_is_in_the_interval_in_which_it_is_mended(hour
     assert told(hourly) == [("published", lot, "complete")]
 
 
-def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) -> None:
+def test_an_interval_that_a_job_makes_is_logged_and_skipped(hourly: Site) -> None:
     lot = now_lot(hourly)
     plane, maps, other = hourly.plane, DatasetName(NS, "maps"), DatasetName(NS, "other")
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
@@ -384,7 +384,7 @@ def _is_known(site: Site, collection: str) -> bool:
     return True
 
 
-def test_a_batch_whose_collection_went_as_it_came_ends_and_says_why(site: Site) -> None:
+def test_a_batch_of_a_deleted_collection_fails_with_a_reason(site: Site) -> None:
     site.make_collection("brief")
     [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv", "brief"))
     told = len(site.letters())

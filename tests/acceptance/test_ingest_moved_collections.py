@@ -89,9 +89,7 @@ def test_a_batch_that_was_announced_is_removed_when_it_becomes_part_of_an_interv
     assert f"batch {failed.id} is now in {NS}/maps 2" in (last_said_of(site, failed) or "")
 
 
-def test_a_storage_that_is_changed_between_storing_and_recording_is_to_be_put_back(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_storage_changed_before_recording_has_to_be_restored(site: Site, tmp_path: Path) -> None:
     batch = site.deposit(site.web.on("/a.csv", content(BODY)))
     with site.working(*STAGE_NAMES[: STAGE_NAMES.index("recording")], "provisioning"):
         site.reach(batch, IngestState.RECORDING)

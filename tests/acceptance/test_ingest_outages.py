@@ -136,7 +136,7 @@ def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
         assert 0 < len(failed) < len(rows) / 2
 
 
-def test_a_queue_that_is_away_is_told_once(
+def test_an_unreachable_queue_is_logged_once(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[BatchState] = []
@@ -154,7 +154,7 @@ def test_a_queue_that_is_away_is_told_once(
     ]
 
 
-def test_a_worker_lives_on_after_a_fault_that_nobody_knows(
+def test_a_worker_continues_after_an_unknown_fault(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beats: list[str] = []
@@ -209,7 +209,7 @@ class TestOneStorageOfSeveral:
         with site.working():
             assert site.ended(far).status is BatchState.COMPLETED
 
-    def test_while_it_says_nothing_others_are_opened(
+    def test_other_storages_open_while_one_hangs(
         self, site: Site, wire: Wire, object_server: str
     ) -> None:
         far = site.make_collection("far", storage=new_bucket(object_server))

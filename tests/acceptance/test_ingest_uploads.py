@@ -31,7 +31,7 @@ def test_a_doubled_submission_of_an_upload_is_one_batch(site: Site) -> None:
     assert site.deposit(payload, key="k").id == site.deposit(payload, key="k").id
 
 
-def test_an_upload_that_nobody_submits_goes_after_a_day(site: Site) -> None:
+def test_an_unused_upload_is_deleted_after_a_day(site: Site) -> None:
     site.make_collection()
     payload = site.upload("a.csv", b"a\n")
     site.plane.catalog.submit(RegisterUpload(payload)).result()

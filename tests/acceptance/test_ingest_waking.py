@@ -65,7 +65,7 @@ def test_a_worker_that_wakes_after_its_job_was_failed_takes_nothing_from_the_nex
     assert site.content(ark) == {"map.csv": LATE}
 
 
-def test_a_worker_that_wakes_and_finds_its_files_gone_says_nothing_against_the_job(
+def test_a_late_worker_without_files_does_not_fail_the_job(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     batch = site.deposit(site.web.on("/map.csv", content(LATE)))

@@ -121,7 +121,7 @@ def test_a_corrupt_job_is_a_fault_with_its_path(backend: Backend, data: bytes) -
 
 
 @in_zookeeper
-def test_a_check_goes_on_behind_a_corrupt_batch_with_a_folder(site: Site) -> None:
+def test_a_check_continues_after_a_corrupt_batch(site: Site) -> None:
     batch = site.deposit(site.web.on("/map.csv", content(b"1")))
     (site.folder / batch.id).mkdir(parents=True)
     path = batch_path(batch.id, "status")

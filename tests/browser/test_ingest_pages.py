@@ -49,7 +49,7 @@ def last_audited(mill: Mill, action: str) -> Any:
     return next(entry for entry in entries if entry["action"] == action)
 
 
-def test_the_whole_queue_is_paused_and_goes_on(tab: Tab, mill: Mill) -> None:
+def test_the_queue_is_held_and_released(tab: Tab, mill: Mill) -> None:
     tab.open("/ingest")
     dialog = ask(tab.page, "Pause the queue")
     expect(dialog).to_contain_text("No batch and no job of any collection is taken up")

@@ -96,9 +96,7 @@ def meet(folder: Path, late: int, timely: int) -> bool:
 
 
 @pytest.mark.parametrize("timely", range(1, STEPS_MIN + 1, 2))
-def test_one_who_slept_takes_nothing_from_one_who_unpacks_the_same(
-    tmp_path: Path, timely: int
-) -> None:
+def test_a_late_process_does_not_remove_an_active_draft(tmp_path: Path, timely: int) -> None:
     late = next(
         step for step in range(1, STEPS_MAX) if not meet(tmp_path / str(step), step, timely)
     )

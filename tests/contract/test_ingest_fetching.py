@@ -227,9 +227,7 @@ def test_an_unknown_algorithm_is_refused(desk: IngestService) -> None:
     assert "sha-512, sha-512/256" in message
 
 
-def test_a_full_disk_is_said_to_be_full(
-    desk: IngestService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported(desk: IngestService, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -264,7 +262,7 @@ def test_many_files_come_at_once(desk: IngestService) -> None:
     assert [path.name for path in desk.folder.parent.iterdir()] == ["producer"]
 
 
-def test_the_first_failure_ends_the_rest_and_names_its_url(desk: IngestService) -> None:
+def test_the_first_failure_stops_the_rest(desk: IngestService) -> None:
     asked = threading.Event()
 
     def endless(request: Request, connection: socket.socket) -> None:
@@ -286,7 +284,7 @@ def test_the_first_failure_ends_the_rest_and_names_its_url(desk: IngestService) 
     assert len(desk.web.requests) == 2
 
 
-def test_a_second_time_only_what_is_missing_is_fetched(desk: IngestService) -> None:
+def test_a_second_fetch_gets_only_missing_files(desk: IngestService) -> None:
     urls = [desk.web.on(f"/{number}", content(BODY)) for number in range(3)]
     desk.web.on("/1", status(404), content(BODY))
     wanted = [FileRequest(url, str(number)) for number, url in enumerate(urls)]

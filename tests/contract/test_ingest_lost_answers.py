@@ -69,7 +69,7 @@ def stores(plane: Plane) -> tuple[Losing, SqlIngestStore, SqlIngestStore]:
     return catalog, SqlIngestStore(catalog, "one"), SqlIngestStore(plane.catalog, "two")
 
 
-def test_what_a_lost_claim_has_locked_is_free_again_soon(plane: Plane) -> None:
+def test_locks_of_a_lost_claim_are_released_soon(plane: Plane) -> None:
     catalog, one, two = stores(plane)
     processing_batch(one, 2)
     [known] = one.claim_jobs(IngestState.PENDING, 1)
@@ -85,7 +85,7 @@ def test_what_a_lost_claim_has_locked_is_free_again_soon(plane: Plane) -> None:
     assert one.job(known.id).locked_by == known.locked_by
 
 
-def test_a_lock_that_is_given_up_while_the_database_is_away_is_free_once_it_is_back(
+def test_a_release_during_an_outage_takes_effect_after_it(
     plane: Plane,
 ) -> None:
     catalog, one, two = stores(plane)
@@ -101,7 +101,7 @@ def test_a_lock_that_is_given_up_while_the_database_is_away_is_free_once_it_is_b
     assert one.batch(batch.id).status is BatchState.PROCESSING
 
 
-def test_a_late_let_go_leaves_alone_what_the_session_has_locked_since(plane: Plane) -> None:
+def test_a_late_release_keeps_newer_locks(plane: Plane) -> None:
     _, one, _ = stores(plane)
     processing_batch(one, 1)
     [first] = one.claim_jobs(IngestState.PENDING, 1)
@@ -145,9 +145,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("is_made", [True, False])
-def test_what_was_done_while_the_store_was_away_is_written_down_once_it_is_back(
-    plane: Plane, is_made: bool
-) -> None:
+def test_results_during_an_outage_are_written_after_it(plane: Plane, is_made: bool) -> None:
     with closing(Bench(plane, IngestState.PENDING)) as bench:
         processing_batch(bench.store, 1)
         bench.losing.lost, bench.losing.is_made = "change_jobs", is_made

@@ -112,7 +112,7 @@ def test_a_subject_cannot_add_a_header(mail: MailServer, subject: str) -> None:
     assert mail.messages == []
 
 
-def test_a_subject_that_looks_encoded_stays_what_it_is(mail: MailServer) -> None:
+def test_a_subject_that_looks_encoded_is_unchanged(mail: MailServer) -> None:
     subject = "=?utf-8?q?map=0D=0ABcc:_eve@example.org?="
     mailer(mail.url).send(replace(LETTER, subject=subject))
     (message,) = mail.messages
@@ -132,7 +132,7 @@ def test_a_message_id_cannot_add_a_header(mail: MailServer, message_id: str) -> 
     assert mail.messages == []
 
 
-def test_a_letter_to_nobody_is_refused(mail: MailServer) -> None:
+def test_a_letter_without_addresses_is_refused(mail: MailServer) -> None:
     with pytest.raises(Invalid, match="has no address to go to"):
         mailer(mail.url).send(replace(LETTER, to=()))
 
@@ -277,7 +277,7 @@ def test_a_server_that_wants_a_login() -> None:
         assert server.messages == []
 
 
-def test_a_password_is_not_sent_in_the_clear_unless_the_url_says_so() -> None:
+def test_a_password_needs_tls_unless_the_url_disables_it() -> None:
     with MailServer.start(users={"penstock": "s3cret"}) as server:
         url = server.url_for("penstock", "s3cret")
         with pytest.raises(Undelivered, match="STARTTLS extension not supported"):
@@ -288,7 +288,7 @@ def test_a_password_is_not_sent_in_the_clear_unless_the_url_says_so() -> None:
 
 
 @pytest.mark.parametrize("tls", ["starttls", "smtps"])
-def test_a_certificate_that_nobody_vouches_for_is_refused(tls: Tls) -> None:
+def test_an_untrusted_certificate_is_refused(tls: Tls) -> None:
     with MailServer.start(tls=tls) as server:
         url = f"{server.url}?starttls=yes" if tls == "starttls" else server.url
         with pytest.raises(Undelivered, match="certificate verify failed"):

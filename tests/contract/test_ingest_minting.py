@@ -185,7 +185,7 @@ def test_the_ark_is_found_in_every_form_of_the_answer(
     assert minter_at(ezid, client, Naps()).mint(NOBODY) == ARK
 
 
-def test_a_refusal_is_final_and_says_why(ezid: Ezid, client: httpx.Client) -> None:
+def test_a_refusal_is_final_with_a_reason(ezid: Ezid, client: httpx.Client) -> None:
     ezid.answers = [(400, "error: bad request - no such shoulder\nmore")]
     with pytest.raises(Invalid) as caught:
         minter_at(ezid, client, Naps()).mint(NOBODY)

@@ -50,7 +50,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_queue_that_is_moved_goes_on_counting(database_url: str, zookeeper_url: str) -> None:
+def test_a_moved_queue_continues_the_numbers(database_url: str, zookeeper_url: str) -> None:
     here, there, elsewhere = IN_DATABASE, f"{zookeeper_url}-a", f"{zookeeper_url}-b"
     found: list[list[int]] = []
     for turn, url in enumerate((here, there, elsewhere, there, here, elsewhere, there)):
@@ -77,9 +77,7 @@ def test_a_queue_that_stays_where_it_is_leaves_no_number_out(
     assert found == [[n, 2 * n - 1, 2 * n] for n in range(1, 7)]
 
 
-def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
-    database_url: str, zookeeper_url: str
-) -> None:
+def test_a_queue_ahead_of_the_database_continues(database_url: str, zookeeper_url: str) -> None:
     with ZooKeeperSession.open(zookeeper_url) as session:
         ZkIngestStore(
             session,
@@ -95,7 +93,7 @@ def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_queue_that_is_put_back_from_a_backup_gives_no_number_again(
+def test_a_restored_queue_repeats_no_number(
     tmp_path: Path,
 ) -> None:
     database_url = sqlite_database(tmp_path / "penstock.db")
@@ -159,7 +157,7 @@ def test_a_process_that_is_behind_another_gives_its_numbers_all_the_same(
     assert others == [[3, 3, 4], [4, 7, 8]]
 
 
-def test_numbers_of_another_queue_are_passed_over_and_the_log_says_so(
+def test_numbers_of_another_queue_are_skipped_and_logged(
     database_url: str, zookeeper_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Plane.open(Settings(database=database_url)) as plane:

@@ -41,7 +41,7 @@ def test_a_new_object(desk: IngestService) -> None:
     desk.check(ARK)
 
 
-def test_the_version_says_who_when_and_why(desk: IngestService) -> None:
+def test_a_version_records_user_time_and_message(desk: IngestService) -> None:
     desk.deposit("bid0000000001/jid0000000002", ONE)
     version = desk.depository.read(ARK).versions["v1"]
     assert version.created == "2027-01-15T08:00:00.000Z"
@@ -335,7 +335,7 @@ def test_nothing_is_built_on_a_damaged_inventory(desk: IngestService) -> None:
         desk.deposit("key-2", TWO)
 
 
-def test_an_inventory_of_another_tool_is_not_cut_down(desk: IngestService) -> None:
+def test_an_inventory_of_another_tool_is_refused(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     key = f"{object_root(ARK)}/inventory.json"
     desk.objects.put(key, desk.objects.get(key).replace(b'"head"', b'"fixity": {}, "head"'))

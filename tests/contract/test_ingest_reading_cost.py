@@ -219,9 +219,7 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
         tx.execute("put_ingest_progress", job_id=f"jid{n:010}", bytes=1, total=2, now=NOW)
 
 
-def test_no_read_of_ingest_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_ingest_reads_scan_only_their_results(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert [
         (name, params, found)

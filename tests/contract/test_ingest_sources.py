@@ -34,7 +34,7 @@ def test_files_of_this_machine_are_copied(desk: IngestService, tmp_path: Path) -
     assert desk.fetch(url).is_new is False
 
 
-def test_copying_a_file_goes_on_where_it_was_stopped(desk: IngestService, tmp_path: Path) -> None:
+def test_a_stopped_copy_continues(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
@@ -45,9 +45,7 @@ def test_copying_a_file_goes_on_where_it_was_stopped(desk: IngestService, tmp_pa
     assert desk.fetch(url, digest=digest(BODY * 3)).size == 3 * len(BODY)
 
 
-def test_a_file_that_was_replaced_meanwhile_is_copied_anew(
-    desk: IngestService, tmp_path: Path
-) -> None:
+def test_a_replaced_file_is_copied_again(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
@@ -58,7 +56,7 @@ def test_a_file_that_was_replaced_meanwhile_is_copied_anew(
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER * 3, "sha512")
 
 
-def test_a_file_that_is_written_to_while_it_is_copied_is_copied_anew(
+def test_a_file_changed_during_the_copy_is_copied_again(
     desk: IngestService, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -113,7 +111,7 @@ def test_an_object_is_resumed_while_it_is_the_same(bucket: IngestService) -> Non
     assert bucket.ranges("/bucket/in/a") == [None, f"bytes={kept}-"]
 
 
-def test_an_object_that_was_overwritten_is_fetched_anew(bucket: IngestService) -> None:
+def test_an_overwritten_object_is_fetched_again(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3))
     with pytest.raises(FetchStopped):
         bucket.fetch("s3://bucket/in/a", stop=lambda: bucket.at_hand > 0)
@@ -197,5 +195,5 @@ def test_the_size_is_estimated_without_failing(
         "http://10.0.0.1/",
     ],
 )
-def test_the_size_of_what_may_not_be_fetched_is_unknown(desk: IngestService, url: str) -> None:
+def test_the_size_of_a_refused_url_is_unknown(desk: IngestService, url: str) -> None:
     assert size_of(desk.client, FileRequest(url, "a"), desk.places) is None

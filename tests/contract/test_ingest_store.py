@@ -80,7 +80,7 @@ def test_a_key_is_free_again_once_its_batch_is_deleted(store: IngestStore) -> No
     assert second.batch.id > first.id
 
 
-def test_an_expansion_goes_on_where_a_lost_daemon_left_it(backend: Backend) -> None:
+def test_an_interrupted_expansion_continues(backend: Backend) -> None:
     mortal = backend.open("mortal")
     batch = pending_batch(mortal)
     batch = mortal.add_jobs(batch, new_jobs(batch, 3))
@@ -140,7 +140,7 @@ def test_jobs_are_claimed_by_priority_and_then_by_age(store: IngestStore) -> Non
     assert store.claim_jobs(IngestState.PENDING, 1) == []
 
 
-def test_a_session_sees_at_once_what_it_put_in_front(store: IngestStore) -> None:
+def test_a_session_sees_its_own_front_entry_at_once(store: IngestStore) -> None:
     batch = pending_batch(store)
     batch = store.add_jobs(batch, new_jobs(batch, 5, 50))
     assert claimed_job(store, IngestState.PENDING).priority == 50
@@ -164,9 +164,7 @@ def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None
         assert seen == sorted(seen)
 
 
-def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
-    backend: Backend, store: IngestStore
-) -> None:
+def test_a_released_job_can_be_claimed_at_once(backend: Backend, store: IngestStore) -> None:
     processing_batch(store, 3)
     other = backend.open("other")
     jobs = store.claim_jobs(IngestState.PENDING, 10)
@@ -180,7 +178,7 @@ def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
     assert store.job(jobs[2].id).version == 0
 
 
-def test_a_change_is_written_and_gives_up_the_lock(store: IngestStore) -> None:
+def test_a_change_releases_the_lock(store: IngestStore) -> None:
     processing_batch(store, 1)
     job = claimed_job(store, IngestState.PENDING)
     after = move_job(job, IngestState.ESTIMATING, system_clock())

@@ -190,7 +190,7 @@ def test_damage_in_zookeeper_is_found_and_repaired(
     assert [(job.id, job.status) for job in after] == [(job.id, job.status) for job in before]
 
 
-def test_unused_ids_of_batches_and_keys_of_nobody_are_removed(
+def test_unused_batch_ids_and_lost_keys_are_removed(
     backend: Backend, session: ZooKeeperSession
 ) -> None:
     store = backend.open()
@@ -218,7 +218,7 @@ def test_a_job_whose_batch_is_gone_is_removed(backend: Backend, session: ZooKeep
     assert session.children("/jobs/states/pending") == []
 
 
-def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: ZooKeeperSession) -> None:
+def test_a_batch_without_open_jobs_is_moved_on(backend: Backend, session: ZooKeeperSession) -> None:
     store = backend.open()
     processing_batch(store, 1)
     finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
@@ -242,7 +242,7 @@ def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: ZooKeeperSes
         ("space_needed", b"much"),
     ],
 )
-def test_what_cannot_be_read_is_told_and_left_alone(
+def test_unreadable_nodes_are_reported_and_kept(
     node: str, data: bytes, backend: Backend, session: ZooKeeperSession
 ) -> None:
     processing_batch(backend.open(), 2)

@@ -89,7 +89,7 @@ def test_a_batch_that_is_not_completed_keeps_its_collection_open(
     assert other.batch(batch.id).status is BatchState.COMPLETED
 
 
-def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
+def test_jobs_in_a_state_are_listed_in_queue_order(store: IngestStore) -> None:
     first = processing_batch(store, 3, "a", priority=20)
     second = processing_batch(store, 2, "b", priority=10)
     waiting = store.waiting(IngestState.PENDING, 10)

@@ -157,7 +157,7 @@ def test_two_changes_of_one_batch_and_only_the_first_holds(
     assert other.batch(batch.id).status is BatchState.HELD
 
 
-def test_what_another_session_has_locked_is_not_changed(
+def test_a_job_locked_by_another_session_is_not_changed(
     backend: Backend, store: IngestStore
 ) -> None:
     batch = processing_batch(store, 1)
@@ -280,7 +280,7 @@ def test_a_claim_that_is_over_does_not_free_the_next_one(
     assert other.job(before.id).locked_by != ""
 
 
-def test_an_administrator_deletes_what_is_locked(backend: Backend, store: IngestStore) -> None:
+def test_an_administrator_deletes_a_locked_job(backend: Backend, store: IngestStore) -> None:
     batch = processing_batch(store, 1)
     job = claimed_job(store, IngestState.PENDING)
     admin = backend.open("admin")
@@ -320,9 +320,7 @@ def test_a_batch_reports_once_when_its_last_jobs_end_together(
     assert store.check() == []
 
 
-def test_a_waiting_session_goes_on_when_it_is_woken_or_changes_something(
-    backend: Backend, store: IngestStore
-) -> None:
+def test_a_waiting_session_wakes_on_a_change(backend: Backend, store: IngestStore) -> None:
     for change in (store.wake, lambda: store.submit(submission())):
         is_over = threading.Event()
 

@@ -39,7 +39,7 @@ class SlowSession:
         return outcomes
 
 
-def test_two_threads_that_give_up_one_lock_leave_alone_who_took_it_next(
+def test_two_threads_releasing_one_lock_keep_the_next_owner(
     zookeeper_url: str,
 ) -> None:
     with ZooKeeperSession.open(zookeeper_url) as one, ZooKeeperSession.open(zookeeper_url) as two:

@@ -145,7 +145,7 @@ def tell(url: str, lost: int, *, is_sent: bool) -> Told:
 
 
 @pytest.mark.parametrize("is_sent", [True, False], ids=["answer", "transaction"])
-def test_a_story_ends_the_same_whatever_one_loses(
+def test_lost_answers_do_not_change_the_result(
     zookeeper_url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEW_ID_SECONDS", 0.0)

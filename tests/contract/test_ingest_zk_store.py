@@ -297,9 +297,7 @@ def test_more_jobs_than_fit_into_one_transaction_come_in_parts(
     assert len(session.children(side_path(batch.id, BatchSide.PROCESSING))) == 250
 
 
-def test_ids_that_were_never_used_are_seen_by_nobody(
-    store: ZkIngestStore, session: ZooKeeperSession
-) -> None:
+def test_unused_ids_are_invisible(store: ZkIngestStore, session: ZooKeeperSession) -> None:
     session.create_sequence("/batches/bid")
     session.create_sequence("/jobs/jid")
     batch = processing_batch(store, 1)

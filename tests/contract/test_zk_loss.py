@@ -151,7 +151,7 @@ def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_restart_of_the_server_is_survived_with_everything(
+def test_a_session_survives_a_server_restart(
     own_server: ZookeeperServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "penstock.zookeeper")
@@ -177,7 +177,7 @@ def test_a_restart_of_the_server_is_survived_with_everything(
     ]
 
 
-def test_work_goes_on_while_the_server_is_killed_again_and_again(
+def test_work_continues_while_the_server_is_killed_repeatedly(
     own_server: ZookeeperServer,
 ) -> None:
     """Every change that was answered is there, and each Unknown is there wholly or not at all."""
@@ -221,7 +221,7 @@ def test_a_server_that_is_not_there_is_unavailable(
             ZooKeeperSession.open(f"zookeeper://{wire.address}/x", session_seconds=1)
 
 
-def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
+def test_an_unreachable_server_raises_unavailable(
     zookeeper_url: str, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ZooKeeperSession.open(through(wire, zookeeper_url)) as worker:

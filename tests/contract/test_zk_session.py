@@ -74,7 +74,7 @@ def test_a_refused_transaction_does_nothing_and_names_the_operation(
     assert found == [None, (b"", 0), (b"old", 1), None]
 
 
-def test_of_two_who_saw_the_same_version_one_is_refused(
+def test_one_of_two_changes_of_a_version_is_refused(
     session: ZooKeeperSession, zookeeper_url: str
 ) -> None:
     session.multi([Create("/status", b"pending")])
@@ -133,7 +133,7 @@ def test_an_empty_transaction_changes_nothing(session: ZooKeeperSession) -> None
     assert session.multi_many([]) == []
 
 
-def test_a_transaction_that_zookeeper_would_hang_up_on_is_not_sent(
+def test_a_too_large_transaction_is_not_sent(
     session: ZooKeeperSession,
 ) -> None:
     epoch = session.epoch
@@ -166,7 +166,7 @@ def test_only_one_gets_an_ephemeral_node(session: ZooKeeperSession, zookeeper_ur
     assert session.create_ephemeral("/b", b"me")
 
 
-def test_a_closed_session_says_so_and_its_locks_are_gone(
+def test_a_closed_session_refuses_and_has_no_locks(
     session: ZooKeeperSession, zookeeper_url: str
 ) -> None:
     other = ZooKeeperSession.open(zookeeper_url)
@@ -255,7 +255,7 @@ def test_a_watch_that_fails_hurts_no_other(session: ZooKeeperSession) -> None:
     until(fired.is_set)
 
 
-def test_sessions_see_only_what_is_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
+def test_sessions_see_only_nodes_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
     with (
         ZooKeeperSession.open(f"{zookeeper_url}/deep/er") as below,
         ZooKeeperSession.open(zookeeper_url) as above,
@@ -269,7 +269,7 @@ def test_sessions_see_only_what_is_below_their_chroot(zookeeper: str, zookeeper_
         assert root.get(f"{Address.parse(zookeeper_url).chroot}/deep/er/a") == (b"x", 0)
 
 
-def test_what_an_account_makes_is_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
+def test_nodes_of_an_account_are_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
     folder = f"{zookeeper}{Address.parse(zookeeper_url).chroot}"
     with ZooKeeperSession.open(f"zookeeper://ann:p%40ss@{folder}") as ann:
         ann.multi([Create("/a", b"secret")])

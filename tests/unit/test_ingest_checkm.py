@@ -174,7 +174,7 @@ def test_a_bar_in_a_value_is_written_as_7c_and_nothing_else_is_encoded(
         ("file:///data/in/%C3%A9", "é"),
     ],
 )
-def test_a_file_without_a_name_is_called_what_its_url_ends_in(url: str, name: str) -> None:
+def test_a_file_without_a_name_gets_the_last_url_segment(url: str, name: str) -> None:
     assert object_row(url).name == name
 
 
@@ -255,7 +255,7 @@ def test_a_primary_id_has_one_spelling_however_it_is_written() -> None:
     assert [row.primary_id for row in rows_of(f"{FILES}{rows}#%eof")] == ["ark:/99999/fk4b"] * 2
 
 
-def test_all_faults_are_told_with_their_lines() -> None:
+def test_all_faults_are_reported_by_line() -> None:
     rows = "http://h/a | md5 | xyz | -1 | | ../a\nhttp://h/b\nb\nhttp://h/b\n#%fields | fileUrl\n"
     assert refusal(f"{OBJECT}{rows}#%eof\n".encode()).split("\n") == [
         "line 3: the md5 digest 'xyz' is not hexadecimal; correct it",
@@ -267,7 +267,7 @@ def test_all_faults_are_told_with_their_lines() -> None:
     ]
 
 
-def test_of_very_many_faults_the_first_are_told() -> None:
+def test_very_many_faults_are_cut() -> None:
     rows = "".join(f"no-url-{n}\n" for n in range(1000))
     told = refusal(f"{OBJECT}{rows}#%eof\n".encode(), rows_max=1000).split("\n")
     assert len(told) == FAULTS_MAX + 1
@@ -276,7 +276,7 @@ def test_of_very_many_faults_the_first_are_told() -> None:
     assert told[-1] == "and more: these are only the first"
 
 
-def test_all_faults_of_a_head_are_told() -> None:
+def test_all_faults_of_a_head_are_reported() -> None:
     head = "#%checkm_0.7\n#%profile | x\n#%fields | nfo:colour\n#%fields | fileUrl\n"
     told = refusal(f"{head}http://h/a\n#%eof\n".encode()).split("\n")
     assert [line.partition(";")[0] for line in told] == [

@@ -177,7 +177,7 @@ OTHERWISE = (
         ),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(row: CheckmRow, message: str) -> None:
+def test_rows_that_cannot_be_read_back_are_refused(row: CheckmRow, message: str) -> None:
     with pytest.raises(Invalid, match=f"^{re.escape(message)}"):
         write(ManifestKind.OBJECT, [GOOD, row])
 

@@ -37,7 +37,7 @@ def test_the_longest_that_a_manifest_may_say_is_taken() -> None:
         ),
     ],
 )
-def test_what_is_too_long_is_refused_by_its_line(content: bytes, message: str) -> None:
+def test_a_too_long_value_is_refused_by_its_line(content: bytes, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         parse(content)
     assert str(refused.value) == f"line 3: {message}"

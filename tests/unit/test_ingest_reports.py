@@ -87,7 +87,7 @@ def test_the_first_report_has_every_job_in_one_list() -> None:
     )
 
 
-def test_an_update_says_what_has_succeeded_since_and_what_is_still_open() -> None:
+def test_an_update_lists_new_successes_and_open_jobs() -> None:
     first = make_report(BATCH, [job(1), *(job(n, "failed") for n in (2, 3, 4, 5))], None, NOW)
     later = [job(1), job(2), job(3, "failed"), job(4, "processing")]
     update = make_report(BATCH, later, first, NOW + SECOND)
@@ -255,7 +255,7 @@ def test_a_payload_is_named_as_the_depositor_named_it() -> None:
     assert letter.subject.endswith(": queued, 1 job")
 
 
-def test_a_long_list_is_cut_and_says_where_the_rest_is() -> None:
+def test_a_long_list_is_cut_with_a_command_for_the_rest() -> None:
     lines = [job(n, "failed" if n % 2 else "completed") for n in range(1, 2_503)]
     letter = report_letter(BATCH, make_report(BATCH, lines, None, NOW), lines, TO)
     assert letter.subject.endswith(": 1,251 completed, 1,251 failed")
@@ -295,9 +295,7 @@ FORGERY = "x\n\nCompleted (99)\r\n\u2028\x85\x00\x1b[2J"
     ],
     ids=lambda typed: next(iter(typed)),
 )
-def test_what_a_depositor_typed_cannot_forge_a_line(
-    like: ReportLine, typed: dict[str, Any]
-) -> None:
+def test_depositor_text_cannot_forge_a_line(like: ReportLine, typed: dict[str, Any]) -> None:
     line = replace(like, **typed)
     letter = report_letter(BATCH, make_report(BATCH, [line], None, NOW), [line], TO)
     assert "\nCompleted (99)" not in letter.text

@@ -78,11 +78,11 @@ def test_a_hold_is_one_node_whatever_it_is_called(name: str) -> None:
     assert read_hold(hold.kind, child, hold_data(hold), 0) == hold
 
 
-def test_the_queue_is_held_where_its_name_says() -> None:
+def test_a_hold_is_at_the_queue_name() -> None:
     assert hold_path(IngestHoldKind.QUEUE, "ingest") == "/locks/queue/ingest"
 
 
-def test_a_node_says_what_is_the_default_too() -> None:
+def test_nodes_include_default_values() -> None:
     told = Submission(
         profile_name="p", submitter="s", payload_url="u", type=PayloadType.FILE, uid="1"
     )
@@ -120,7 +120,7 @@ def test_a_report_is_packed_only_if_it_is_large(size: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"status": "asleep"}'])
-def test_what_cannot_be_read_names_its_node(data: bytes) -> None:
+def test_an_unreadable_node_is_named(data: bytes) -> None:
     with pytest.raises(
         Invalid, match=r"^/jobs/jid0000000001/status cannot be read: .*ingest check"
     ):

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _PAGE = 250
 
+_BATCH_ID = re.compile("bid[0-9]{10}")
+
 
 def abandon_deposit(context: IngestContext, job: IngestJob) -> None:
     """Remove the content that a deleted job began to store; a check finds it if that fails."""
@@ -99,9 +101,6 @@ def _is_abandoned(context: IngestContext, row: WriterRow) -> bool:
         log.warning("the content that %s began to store is still there: %s", row.job_id, error)
         return False
     return True
-
-
-_BATCH_ID = re.compile("bid[0-9]{10}")
 
 
 def check_orphaned_folders(context: IngestContext, *, repair: bool) -> Iterator[Finding]:

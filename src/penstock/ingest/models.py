@@ -15,6 +15,8 @@ HISTORY_MAX = 50
 TEXT_CHARS_MAX = 10_000
 URL_CHARS_MAX = 8_000
 
+ANOTHER_PROGRAM = "another program"  # `who` of a hold without a name
+
 
 class PayloadType(StrEnum):
     """The type of a payload; it decides how many jobs the batch gets."""
@@ -220,9 +222,6 @@ class IngestHoldKind(StrEnum):
 
     QUEUE = "queue"
     COLLECTION = "collection"
-
-
-ANOTHER_PROGRAM = "another program"  # `who` of a hold without a name
 
 
 class IngestHold(Struct, frozen=True):

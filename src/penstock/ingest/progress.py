@@ -34,7 +34,7 @@ class DownloadProgress(Row, frozen=True):
 class SaveProgress(Write, frozen=True):
     """Save the progress of a download."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     job_id: str
     bytes: int
@@ -49,7 +49,7 @@ class SaveProgress(Write, frozen=True):
 class DeleteProgress(Write, frozen=True):
     """Delete the progress of a download that ended."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     job_id: str
 
@@ -60,7 +60,7 @@ class DeleteProgress(Write, frozen=True):
 class DeleteOldProgress(Write, frozen=True):
     """Delete the progress that killed workers left."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         uow.tx.execute("forget_old_ingest_progress", before=now - PROGRESS_LIFETIME)

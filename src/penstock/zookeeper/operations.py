@@ -19,6 +19,8 @@ _STAT = Layout(">qqqqiiiqiiq")
 _NOT_WATCHED = b"\0"
 _END = _HEADER.pack(-1, True, -1)
 
+Result: TypeAlias = str | int | None
+
 
 class ReadNode(NamedTuple):
     """A node as it was read; `owner` is the session of an ephemeral node, else 0.
@@ -118,7 +120,6 @@ class Check(Struct, frozen=True):
 
 
 Op: TypeAlias = Create | Set | Delete | Check
-Result: TypeAlias = str | int | None
 
 
 class ErrorKind(StrEnum):

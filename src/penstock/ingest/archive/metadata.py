@@ -32,6 +32,12 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 for _prefix, _namespace in (("oai_dc", _OAI_DC), ("dc", _DC), ("xsi", _XSI)):
     ElementTree.register_namespace(_prefix, _namespace)
 
+ERC_FILE = "mrt-erc.txt"
+ERC_BYTES_MAX = 1 << 20
+_STORED = f"system/{ERC_FILE}"
+_SHORT_FORM = ("who", "what", "when", "where")
+_ARK = re.compile("ark:", re.IGNORECASE)
+
 
 class Description(Struct, frozen=True, kw_only=True):
     """The description of an object: who, what, when and where of the ERC kernel.
@@ -98,14 +104,6 @@ def _stripped(value: str | None) -> str:
 
 def _percent_encode(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode())
-
-
-ERC_FILE = "mrt-erc.txt"
-ERC_BYTES_MAX = 1 << 20
-
-_STORED = f"system/{ERC_FILE}"
-_SHORT_FORM = ("who", "what", "when", "where")
-_ARK = re.compile("ark:", re.IGNORECASE)
 
 
 class Erc(Struct, frozen=True, kw_only=True):

@@ -104,8 +104,13 @@ class RegisterTables:
         self.stored: TableCache[StoredRow] = TableCache(self._fetch_stored, undo)
         self.search_keys: TableCache[SearchKeyRow] = TableCache(write_only, undo)
         self.lasting: tuple[TableCache[Any], ...] = (
-            self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
-        )  # fmt: skip
+            self.minted,
+            self.arks,
+            self.old_names,
+            self.local_ids,
+            self.writers,
+            self.stored,
+        )
         self.passing: tuple[TableCache[Any], ...] = (self.search_keys,)
 
     def changes(self) -> Changes:
@@ -176,7 +181,6 @@ class ReserveArks(Write, frozen=True):
     arks: tuple[str, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """ARKs in use keep their owner."""
         tables = uow.tables(RegisterTables)
         tables.arks.prefetch(name for ark in self.arks for name in (ark, normalize_ark(ark)))
         tables.old_names.prefetch(normalize_ark(ark) for ark in self.arks)

@@ -41,6 +41,24 @@ _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _UTF_8 = 0x800
 _UNICODE_PATH = 0x7075
 
+Check = Callable[[int], None]
+# Below this size a high ratio is harmless, and small files of zeros are common.
+RATIO_FREE_BYTES = 16 << 20
+# The headers and padding of a tar, in addition to its files.
+HEADERS_FREE_BYTES = 1 << 20
+HEADER_FREE_BYTES = 4096
+_CORRUPT = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    struct.error,
+)
+
 
 class MemberKind(Enum):
     """The kind of an archive member."""
@@ -59,9 +77,6 @@ class ArchiveMember(Struct, frozen=True):
     kind: MemberKind
     size: int
     open: Callable[[], IO[bytes]]
-
-
-Check = Callable[[int], None]
 
 
 @contextmanager
@@ -223,23 +238,6 @@ def _tar_opener(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[],
     return opened
 
 
-# Below this size a high ratio is harmless, and small files of zeros are common.
-RATIO_FREE_BYTES = 16 << 20
-# The headers and padding of a tar, in addition to its files.
-HEADERS_FREE_BYTES = 1 << 20
-HEADER_FREE_BYTES = 4096
-
-_CORRUPT = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OverflowError,
-    struct.error,
-)
 _KINDS = {
     MemberKind.LINK: "is a link; only files and folders are taken",
     MemberKind.SPECIAL: "is a device or the like; only files and folders are taken",

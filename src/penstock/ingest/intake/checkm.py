@@ -54,6 +54,8 @@ _SECRETS = re.compile("(?<=//)[^/]*@|[?#].*", re.DOTALL)
 _PIPE = re.compile(r"%((?:25)*7[Cc])")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
 
+_Lines = list[tuple[int, str]]
+
 
 class ManifestKind(StrEnum):
     """The kind of rows in a manifest."""
@@ -96,9 +98,6 @@ class CheckmManifest(Struct, frozen=True):
     kind: ManifestKind
     profile: str
     rows: tuple[CheckmRow, ...]
-
-
-_Lines = list[tuple[int, str]]
 
 
 def parse(

@@ -9,6 +9,10 @@ from penstock.errors import Invalid
 FAULTS_MAX = 20
 _QUOTED_CHARS_MAX = 64
 
+NAME_BYTES_MAX = 4096
+SEGMENT_BYTES_MAX = 255
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
 
 class Faults:
     """A list of faults in a text, by line."""
@@ -50,12 +54,6 @@ def one_of(names: Iterable[str]) -> str:
 def quoted(text: str) -> str:
     """Quote a text for a message; cut it if it is long."""
     return repr(text if len(text) <= _QUOTED_CHARS_MAX else text[:_QUOTED_CHARS_MAX] + "…")
-
-
-NAME_BYTES_MAX = 4096
-SEGMENT_BYTES_MAX = 255
-
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def name_fault(name: str, *, is_folder: bool = False) -> str | None:

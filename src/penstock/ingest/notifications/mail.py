@@ -195,14 +195,14 @@ class Mailer:
 
 
 def check_address(text: str) -> str:
-    """The address, if it is a plain one in ASCII: no display name, no comment, no quoting."""
+    """Return the address; Invalid unless it is plain ASCII without name, comment or quotes."""
     if len(text) > ADDRESS_LENGTH_MAX or not _ADDRESS.fullmatch(text):
         raise Invalid(f"{text[:64]!r} is not a mail address; write it like name@example.org")
     return text
 
 
 def compose_message(letter: MailLetter, sender: str, now: Micros) -> bytes:
-    """The letter as it goes over the wire; nothing in it can add a header or a recipient."""
+    """Encode a letter for SMTP; its text cannot add a header or a recipient."""
     if not letter.to:
         raise Invalid(f"the letter {letter.subject[:64]!r} has no address to go to; give one")
     if len(letter.message_id) > 200 or not _MESSAGE_ID.fullmatch(letter.message_id):

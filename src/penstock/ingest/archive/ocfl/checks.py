@@ -24,6 +24,13 @@ from penstock.ingest.archive.ocfl.inventory import (
 from penstock.ingest.intake import checkm
 from penstock.objects import Objects
 
+_OTHER_ROOT = "0=ocfl_1.0"
+_DECLARATION = "0=ocfl_1.1"
+_CONFIG_KEY = f"extensions/{LAYOUT}/config.json"
+_LAYOUT_KEY = "ocfl_layout.json"
+STORAGE_MANIFEST = "system/mrt-manifest.txt"
+_NAMED_MAX = 3
+
 
 class _Layout(Struct, frozen=True):
     extension: str = LAYOUT
@@ -37,10 +44,6 @@ class _LayoutConfig(Struct, frozen=True, rename="camel"):
     number_of_tuples: int = 3
 
 
-_OTHER_ROOT = "0=ocfl_1.0"
-_DECLARATION = "0=ocfl_1.1"
-_CONFIG_KEY = f"extensions/{LAYOUT}/config.json"
-_LAYOUT_KEY = "ocfl_layout.json"
 # Module globals: msgspec can crash if two threads decode a class for the first time at once.
 _decode_config = msgspec.json.Decoder(_LayoutConfig).decode
 _decode_layout = msgspec.json.Decoder(_Layout).decode
@@ -175,11 +178,6 @@ def digest_of(objects: Objects, key: str) -> str:
         for chunk in chunks:
             digest.update(chunk)
     return digest.hexdigest()
-
-
-STORAGE_MANIFEST = "system/mrt-manifest.txt"
-
-_NAMED_MAX = 3
 
 
 def listed_rows(

@@ -58,6 +58,9 @@ from penstock.ingest.archive.ocfl.inventory import (
 from penstock.ingest.intake import checkm
 from penstock.objects import Entry, Objects
 
+log = logging.getLogger(__name__)
+_PRODUCER = "producer/"
+
 
 def abandoned_mark(place: str, key: str) -> str:
     """Return the key of the mark that exists while `abandon` removes a deposit's content."""
@@ -87,11 +90,6 @@ def is_whole(objects: Objects, root: str, inventory: Inventory, entries: Iterabl
     keys = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
     newest = {key for key in keys if key.startswith(f"{root}/{inventory.head}/")}
     return all(objects.exists(key) for key in newest - listed)
-
-
-log = logging.getLogger(__name__)
-
-_PRODUCER = "producer/"
 
 
 class StoredVersion(Struct, frozen=True):
@@ -172,8 +170,14 @@ class Depository:
             folder = ocfl_inventory.content_folder(key, ((f.name, f.sha512) for f in files))
             inventory = ocfl_inventory.next_inventory(
                 before.inventory if before else None,
-                ark, names, folder=folder, key=key, who=who, message=message, now=now,
-            )  # fmt: skip
+                ark,
+                names,
+                folder=folder,
+                key=key,
+                who=who,
+                message=message,
+                now=now,
+            )
             if before is not None:
                 self._check_earlier(root, before.inventory, names, files, by_digest=by_digest)
             if self._put_content(root, before.inventory if before else None, inventory, files):

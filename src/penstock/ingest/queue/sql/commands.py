@@ -40,6 +40,11 @@ from penstock.ingest.queue.sql.tables import ALL_BATCHES, IngestTables
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, new_job, side_of
 from penstock.states import BatchState, IngestState
 
+RESERVED_COUNTS = {
+    NumberSequence.BATCHES: 100,
+    NumberSequence.JOBS: 10_000,
+}  # numbers that are reserved in advance
+
 
 class RenewSession(Write, frozen=True):
     """Renew a session, and release the locks of expired sessions.
@@ -384,12 +389,6 @@ def _require_session(tables: IngestTables, session: str, now: Micros) -> None:
             "the session expired without a heartbeat; its locks were released and a new session "
             "begins"
         )
-
-
-RESERVED_COUNTS = {
-    NumberSequence.BATCHES: 100,
-    NumberSequence.JOBS: 10_000,
-}  # numbers that are reserved in advance
 
 
 class ReserveNumbers(Write, frozen=True):

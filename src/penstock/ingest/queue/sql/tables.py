@@ -59,9 +59,15 @@ class IngestTables:
         self.tallies: TableCache[TallyRow] = TableCache(self._fetch_tallies, undo)
         self.holds: TableCache[IngestHoldRow] = TableCache(self._fetch_holds, undo)
         self.lasting = (
-            self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
-            self.tallies, self.holds,
-        )  # fmt: skip
+            self.counters,
+            self.ranges,
+            self.sessions,
+            self.batches,
+            self.keys,
+            self.jobs,
+            self.tallies,
+            self.holds,
+        )
         self.passing: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:

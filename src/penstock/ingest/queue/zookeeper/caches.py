@@ -32,6 +32,10 @@ LISTING_SECONDS_MIN: Final = 1.0  # between two listings of a queue that still h
 LISTING_SHARE: Final = 20  # listings take at most a 20th of the time,
 LISTING_FREE: Final = 100  # unless they have at most this many entries
 
+READING_SECONDS_MAX: Final = 10.0  # until everything is read again, also without a change
+ENDING_SECONDS_MIN: Final = 1.0  # between two reads of a batch with open jobs
+FEW: Final = 100  # open jobs of a batch that is watched; a watch lists them all
+
 
 class Bell:
     """A signal that something may have changed; each thread sees each ring once."""
@@ -162,11 +166,6 @@ class StageQueue:
     def _holds(self, name: str) -> bool:
         index = bisect_left(self._names, name)
         return index < len(self._names) and self._names[index] == name
-
-
-READING_SECONDS_MAX: Final = 10.0  # until everything is read again, also without a change
-ENDING_SECONDS_MIN: Final = 1.0  # between two reads of a batch with open jobs
-FEW: Final = 100  # open jobs of a batch that is watched; a watch lists them all
 
 
 class BatchIndex:

@@ -44,6 +44,9 @@ from penstock.zookeeper import (
 # The version of the parent tells every process with cached batch states that a batch changed.
 BATCHES_CHANGED: Final = Set(BATCHES, b"", -1)
 
+TRIES_MAX: Final = 6  # of a change whose answer is lost or whose lock keeps changing
+Node = tuple[bytes, int] | None
+
 
 class LockExpectation(Enum):
     """A change's expectation of the lock on its batch or job."""
@@ -236,11 +239,6 @@ def _delete_batch_ops(batch: Batch, *, has_sides: bool) -> list[Op]:
         paths.append(submission_path(hashed))
     guard: Op = Delete(batch_path(batch.id, "status"), batch.version)
     return [guard, *(Delete(path) for path in paths)]
-
-
-TRIES_MAX: Final = 6  # of a change whose answer is lost or whose lock keeps changing
-
-Node = tuple[bytes, int] | None
 
 
 class AppliedChange(NamedTuple):

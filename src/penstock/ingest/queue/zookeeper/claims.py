@@ -30,6 +30,8 @@ from penstock.zookeeper import Check, Create, Delete, Op, TransactionRefused, Zo
 
 AT_ONCE_MAX: Final = 500  # locks in one transaction
 
+ROUNDS_MAX: Final = 2  # listings for one claim that finds no job
+
 
 class NodeLock(Struct, frozen=True):
     """A lock on a node: its name, and the version of the node's status."""
@@ -185,9 +187,6 @@ def _status(node: str) -> str:
 
 def _release_ops(item: NodeLock) -> list[Op]:
     return [Check(_status(item.node), item.version), Delete(_lock(item.node))]
-
-
-ROUNDS_MAX: Final = 2  # listings for one claim that finds no job
 
 
 class WorkClaims:

@@ -69,6 +69,11 @@ log = logging.getLogger(__name__)
 _NAMES: Final = {BATCH_IDS: NumberSequence.BATCHES, JOB_IDS: NumberSequence.JOBS}
 _NOTED_EVERY: Final = {BATCH_IDS: 10, JOB_IDS: 1_000}
 
+TRIES_MAX: Final = 5
+PART_BYTES_MAX: Final = 900_000  # ZooKeeper takes a megabyte
+OP_BYTES: Final = 80
+_SOME_ID: Final = f"jid{0:010}"
+
 
 class _Own(NamedTuple):
     """The numbers of a queue, the last noted number, and the epoch of the session."""
@@ -144,12 +149,6 @@ class QueueNumbers:
 
 def _parent(prefix: str) -> str:
     return prefix.rpartition("/")[0]
-
-
-TRIES_MAX: Final = 5
-PART_BYTES_MAX: Final = 900_000  # ZooKeeper takes a megabyte
-OP_BYTES: Final = 80
-_SOME_ID: Final = f"jid{0:010}"
 
 
 class ItemCreator:

@@ -66,6 +66,11 @@ _ENTRY = re.compile(r"([0-9]{2})-(jid[0-9]{10})")
 Data = bytes | None
 T = TypeVar("T")
 
+_configuration = Decoder(Configuration)
+_identifiers = Decoder(Identifiers)
+_submission = Decoder(Submission)
+_number = Decoder(int)
+
 
 class JobStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The content of a job's status node."""
@@ -101,10 +106,6 @@ class HoldNode(Struct, frozen=True, kw_only=True):
 _job_status = Decoder(JobStatus)
 _batch_status = Decoder(BatchStatus)
 _hold = Decoder(HoldNode)
-_configuration = Decoder(Configuration)
-_identifiers = Decoder(Identifiers)
-_submission = Decoder(Submission)
-_number = Decoder(int)
 
 
 def first_ops() -> list[Op]:

@@ -55,6 +55,11 @@ LISTED_MAX: Final = 20_000  # jobs that are counted for a list of batches
 _OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSING)
 _ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
 
+REMEMBERED_MAX: Final = 10_000
+FAILED_LOOKED_AT: Final = 1000  # failed jobs that are read to find the latest
+CHUNK: Final = 200  # batches or jobs in one read, where some may be filtered out
+Node = tuple[bytes, int] | None
+
 
 class TallyReader:
     """A reader of the number of jobs in each state, and the bytes they need."""
@@ -152,13 +157,6 @@ def _size(data: bytes, path: str) -> int:
 def _job_id(entry: str) -> str:
     """Return the job id of a queue entry, which begins with a priority."""
     return entry.partition("-")[2]
-
-
-REMEMBERED_MAX: Final = 10_000
-FAILED_LOOKED_AT: Final = 1000  # failed jobs that are read to find the latest
-CHUNK: Final = 200  # batches or jobs in one read, where some may be filtered out
-
-Node = tuple[bytes, int] | None
 
 
 class QueueReader:

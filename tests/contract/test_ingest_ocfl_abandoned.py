@@ -73,7 +73,7 @@ def check(desk: IngestService) -> list[str | None]:
     return made
 
 
-def test_a_deposit_that_is_given_up_leaves_nothing_unless_it_was_decided(
+def test_an_abandoned_deposit_leaves_only_a_decided_version(
     tmp_path: Path, place: Place, is_new: bool
 ) -> None:
     before = [] if is_new else ["before"]
@@ -96,7 +96,7 @@ def test_nothing_of_others_is_removed(tmp_path: Path, place: Place, is_new: bool
     assert check(desk)[-1] == KEY
 
 
-def test_killed_while_it_is_given_up_the_rest_goes_with_the_next_try(
+def test_a_killed_abandon_is_completed_by_the_next(
     tmp_path: Path, place: Place, is_new: bool
 ) -> None:
     """The next try is to give it up again, or another deposit."""
@@ -152,9 +152,7 @@ def _deposit(desk: IngestService, depository: Depository) -> None:
     depository.store(ARK, KEY, files, update=False, who="ada", message="", now=1)
 
 
-def test_a_deposit_that_slept_while_it_was_given_up_is_whole_or_not_there(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_deposit_is_complete_or_absent_after_abandon(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     found = []
     for desk, sleeper in asleep(tmp_path, is_new, _storing):
@@ -169,9 +167,7 @@ def test_a_deposit_that_slept_while_it_was_given_up_is_whole_or_not_there(
     assert [*before, KEY] in found
 
 
-def test_whoever_gives_up_and_sleeps_takes_nothing_from_the_deposit_if_it_is_done_after_all(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_abandon_keeps_a_completed_deposit(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
         refusal = None
@@ -185,9 +181,7 @@ def test_whoever_gives_up_and_sleeps_takes_nothing_from_the_deposit_if_it_is_don
         assert made == [*before, KEY] or (made == before and refusal is not None)
 
 
-def test_whoever_gives_up_and_sleeps_takes_nothing_from_another_deposit(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_abandon_keeps_other_deposits(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
         desk.deposit("other", OTHER)
@@ -196,7 +190,7 @@ def test_whoever_gives_up_and_sleeps_takes_nothing_from_another_deposit(
         assert check(desk) == [*before, "other"]
 
 
-def test_two_who_give_up_the_same_do_no_harm(tmp_path: Path, is_new: bool) -> None:
+def test_two_concurrent_abandons_are_harmless(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
         desk.depository.abandon(ARK, KEY)
@@ -205,7 +199,7 @@ def test_two_who_give_up_the_same_do_no_harm(tmp_path: Path, is_new: bool) -> No
         assert check(desk) == before
 
 
-def test_content_that_is_lost_before_a_version_is_announced_is_told(tmp_path: Path) -> None:
+def test_lost_content_prevents_the_announcement(tmp_path: Path) -> None:
     desk = killed(
         tmp_path, lambda _: str(tmp_path / "a" / "root"), "a", is_new=True, writes=CONTENTS + 1
     )

@@ -113,7 +113,7 @@ def test_a_job_that_is_resumed_is_stored(site: Site, storage: Storage) -> None:
     site.check()
 
 
-def test_what_cannot_be_removed_at_once_is_found_by_a_check(
+def test_content_that_cannot_be_removed_is_found_by_a_check(
     site: Site, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, job = failed(site)
@@ -137,9 +137,7 @@ def _refuse(depository: Depository, ark: str, key: str) -> None:
     raise Unavailable("the disk is away")
 
 
-def test_a_worker_that_still_stores_what_is_deleted_leaves_nothing(
-    site: Site, storage: Storage
-) -> None:
+def test_a_worker_that_stores_a_deleted_job_leaves_nothing(site: Site, storage: Storage) -> None:
     storage.is_full = False
     batch = submit(site)
     with site.working():
@@ -151,7 +149,7 @@ def test_a_worker_that_still_stores_what_is_deleted_leaves_nothing(
     check_nothing_is_left(site)
 
 
-def test_whoever_may_write_the_object_now_still_may(site: Site, storage: Storage) -> None:
+def test_the_current_writer_is_not_replaced(site: Site, storage: Storage) -> None:
     [batch] = site.run(submit(site, local_id="mine"))
     [again] = site.run(submit(site, "other.csv", local_id="mine"))
     [writer] = writers(site)
@@ -164,7 +162,7 @@ def test_whoever_may_write_the_object_now_still_may(site: Site, storage: Storage
     check_nothing_is_left(site)
 
 
-def test_the_next_deposit_of_an_object_clears_up_what_nobody_could(
+def test_the_next_deposit_removes_content_left_behind(
     site: Site, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [batch] = site.run(submit(site, local_id="mine"))

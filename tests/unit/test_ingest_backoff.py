@@ -27,7 +27,7 @@ def batch(number: int, collection: str) -> Batch:
     )
 
 
-def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
+def test_backed_off_items_are_skipped() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
@@ -39,7 +39,7 @@ def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
     assert resting.has_backoffs
 
 
-def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
+def test_after_a_backoff_one_item_is_tried_alone() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
@@ -55,7 +55,7 @@ def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
     assert not resting.has_backoffs
 
 
-def test_one_that_waits_for_itself_keeps_no_other_of_its_collection() -> None:
+def test_an_item_backoff_does_not_affect_its_collection() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "maps"), batch(2, "maps")
@@ -63,7 +63,7 @@ def test_one_that_waits_for_itself_keeps_no_other_of_its_collection() -> None:
     assert resting.select([one, two], 2) == [two]
 
 
-def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
+def test_slow_scans_limit_returns_to_the_front() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one = batch(1, "far")
@@ -76,7 +76,7 @@ def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
     assert resting.next_after() is None
 
 
-def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_rested() -> None:
+def test_a_slow_store_does_not_delay_expired_backoffs() -> None:
     """A claim that waits for a store that was away takes as long as that was."""
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
@@ -89,7 +89,7 @@ def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_reste
     assert resting.select([one], 1) == [one]
 
 
-def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
+def test_trials_end_when_nothing_waits() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
@@ -100,7 +100,7 @@ def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
     assert resting.select([one, two], 2) == [one, two]
 
 
-def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_tries() -> None:
+def test_claimed_items_are_skipped_except_the_trial() -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
@@ -118,9 +118,7 @@ def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_
 @pytest.mark.parametrize("rest", [Backoff(1), Backoff(5, is_of_all=True)])
 @pytest.mark.parametrize("took", [1.0, 60.0])
 @pytest.mark.parametrize("stuck", [1, 2, 10])
-def test_what_cannot_go_on_leaves_time_for_what_is_behind_it(
-    rest: Backoff, took: float, stuck: int
-) -> None:
+def test_failed_tries_leave_time_for_items_behind(rest: Backoff, took: float, stuck: int) -> None:
     clock = Seconds()
     resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     queue = [batch(number, f"far{number}") for number in range(stuck)]
