@@ -135,7 +135,7 @@ def test_jobs_are_claimed_by_priority_and_then_by_age(store: IngestStore) -> Non
     first = store.claim_jobs(IngestState.PENDING, 3)
     rest = store.claim_jobs(IngestState.PENDING, 100)
     assert [job.configuration.row for job in (*first, *rest)] == [8, 9, 2, 3, 0, 1, 4, 5, 6, 7]
-    places = [job.place for job in (*first, *rest)]
+    places = [job.position for job in (*first, *rest)]
     assert places == sorted(places)
     assert store.claim_jobs(IngestState.PENDING, 1) == []
 
@@ -158,7 +158,7 @@ def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None
         after: QueuePosition | None = None
         while jobs := store.claim_jobs(IngestState.PENDING, 3, after):
             seen += [job.id for job in jobs]
-            after = jobs[-1].place
+            after = jobs[-1].position
             store.release(jobs)
         assert len(seen) == 7
         assert seen == sorted(seen)

@@ -94,7 +94,7 @@ def test_jobs_in_a_state_are_listed_in_queue_order(store: IngestStore) -> None:
     second = processing_batch(store, 2, "b", priority=10)
     waiting = store.waiting(IngestState.PENDING, 10)
     assert [job.batch_id for job in waiting] == [second.id] * 2 + [first.id] * 3
-    behind = store.waiting(IngestState.PENDING, 2, waiting[1].place)
+    behind = store.waiting(IngestState.PENDING, 2, waiting[1].position)
     assert [job.id for job in behind] == [job.id for job in waiting[2:4]]
     claimed_job(store, IngestState.PENDING)
     assert len(store.waiting(IngestState.PENDING, 10)) == 5

@@ -175,7 +175,7 @@ class IngestJob(Struct, frozen=True, kw_only=True):
         return self.configuration.batch_id
 
     @property
-    def place(self) -> "QueuePosition":
+    def position(self) -> "QueuePosition":
         """The position of the job in the queue of its stage."""
         return QueuePosition(self.priority, self.id)
 

@@ -376,7 +376,7 @@ class IngestService:
             changes = [JobChange(a, b, by_hand=True) for a, b in zip(wanted, moved, strict=True)]
             outcomes = self._store.change_jobs(changes)
             released += sum(isinstance(outcome, IngestJob) for outcome in outcomes)
-            after = jobs[-1].place
+            after = jobs[-1].position
         return released
 
     def _open_jobs(self, batch_id: str) -> tuple[int, int]:

@@ -45,7 +45,7 @@ def go_round(context: IngestContext) -> tuple[int, int]:
             raise
         context.store.release([*unchanged, *refused])
         moved, stayed = moved + len(fitting) - len(refused), stayed + len(waiting)
-        after = jobs[-1].place
+        after = jobs[-1].position
     _log_shortage(context, 0 if moved else stayed)
     return moved, stayed
 

@@ -143,7 +143,7 @@ class JobDaemon(Daemon):
         while not selected and not self._context.runtime.is_stopping():
             most = max(room, _SKIPPED_AT_ONCE) if backoff.has_backoffs else room
             last = backoff.next_after()
-            claimed = store.claim_jobs(self._stage, most, last.place if last else None)
+            claimed = store.claim_jobs(self._stage, most, last.position if last else None)
             selected = backoff.select(claimed, room)
             self._claimed_count += len(selected)
             for job in selected:

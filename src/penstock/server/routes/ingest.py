@@ -254,7 +254,7 @@ def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs
     while len(found) < query.limit and looked_at < _LOOKED_AT_MAX:
         jobs = visit.store.waiting(query.status, size, after)
         for job in jobs:
-            after = job.place
+            after = job.position
             if names is None or job.configuration.profile_name in names:
                 found.append(job)
                 if len(found) == query.limit:

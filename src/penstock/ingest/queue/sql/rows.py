@@ -147,7 +147,7 @@ class IngestJobRow(Row, frozen=True):
         )
 
     @property
-    def place(self) -> QueuePosition:
+    def position(self) -> QueuePosition:
         """The position in the queue of its state."""
         return QueuePosition(self.priority, self.id)
 

@@ -152,14 +152,14 @@ class SqlIngestStore:
     def waiting(
         self, status: IngestState, limit: int, after: QueuePosition | None = None
     ) -> list[IngestJob]:
-        place = after or _FIRST
+        position = after or _FIRST
         with self._catalog.read() as tx:
             rows = tx.rows(
                 IngestJobRow,
                 "waiting_ingest_jobs",
                 status=status,
-                priority=place.priority,
-                id=place.id,
+                priority=position.priority,
+                id=position.id,
                 most=limit,
             )
         return [row.value for row in rows]

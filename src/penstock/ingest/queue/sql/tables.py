@@ -134,19 +134,19 @@ class IngestTables:
         self, status: IngestState, most: int, after: QueuePosition | None
     ) -> list[IngestJobRow]:
         """Return unlocked jobs in a state, in queue order."""
-        place = after or _FIRST
+        position = after or _FIRST
         unstored = self.jobs.unstored()
         stored = self._uow.tx.rows(
             IngestJobRow,
             "free_ingest_jobs",
             status=status,
-            priority=place.priority,
-            id=place.id,
+            priority=position.priority,
+            id=position.id,
             most=most + len(unstored),
         )
         rows = _current(self.jobs, stored, unstored)
-        free = [r for r in rows if r.status == status and not r.locked_by and r.place > place]
-        free.sort(key=lambda row: row.place)
+        free = [r for r in rows if r.status == status and not r.locked_by and r.position > position]
+        free.sort(key=lambda row: row.position)
         return free[:most]
 
     def free_batches(self, status: BatchState, most: int, after: str) -> list[BatchRow]:

@@ -138,9 +138,9 @@ class StageQueue:
             start = 0 if after is None else bisect_right(self._names, entry_name(after))
             end = start
             while len(positions) < most and end < len(self._names):
-                place = read_entry(self._names[end])
-                if place is not None and not self._is_ours(place.id):
-                    positions.append(place)
+                position = read_entry(self._names[end])
+                if position is not None and not self._is_ours(position.id):
+                    positions.append(position)
                 end += 1
             del self._names[start:end]
         return positions
@@ -149,16 +149,16 @@ class StageQueue:
         """Note that another session had locked an entry, which may be released later."""
         self._has_passed = True
 
-    def add(self, place: QueuePosition) -> None:
+    def add(self, position: QueuePosition) -> None:
         """Insert an entry at its position."""
-        name = entry_name(place)
+        name = entry_name(position)
         with self._mutex:
             if self._is_used and not self._holds(name):
                 insort(self._names, name)
 
-    def remove(self, place: QueuePosition) -> None:
+    def remove(self, position: QueuePosition) -> None:
         """Remove an entry."""
-        name = entry_name(place)
+        name = entry_name(position)
         with self._mutex:
             if self._holds(name):
                 del self._names[bisect_left(self._names, name)]

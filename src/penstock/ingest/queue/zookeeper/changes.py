@@ -111,7 +111,7 @@ def new_job_ops(job: IngestJob) -> list[Op]:
         Create(job_path(job.id, "priority"), encode(job.priority)),
         Create(job_path(job.id, "space_needed"), encode(job.space_needed)),
         Create(job_path(job.id, "status"), job_status_data(job)),
-        Create(entry_path(job.status, job.place)),
+        Create(entry_path(job.status, job.position)),
         Create(side_path(job.batch_id, side_of(job.status), job.id)),
     ]
 
@@ -193,9 +193,9 @@ def _lock(locked_by: str, by_hand: bool) -> LockExpectation:
 
 def _move_job_ops(before: IngestJob, after: IngestJob) -> list[Op]:
     ops: list[Op] = [Set(job_path(before.id, "status"), job_status_data(after), before.version)]
-    if (before.status, before.place) != (after.status, after.place):
-        ops.append(Delete(entry_path(before.status, before.place)))
-        ops.append(Create(entry_path(after.status, after.place)))
+    if (before.status, before.position) != (after.status, after.position):
+        ops.append(Delete(entry_path(before.status, before.position)))
+        ops.append(Create(entry_path(after.status, after.position)))
     old, new = side_of(before.status), side_of(after.status)
     if old is not new:
         ops.append(Delete(side_path(before.batch_id, old, before.id)))
@@ -214,7 +214,7 @@ def _delete_job_ops(job: IngestJob) -> list[Op]:
     return [
         Delete(job_path(job.id, first), job.version),
         *(Delete(job_path(job.id, name)) for name in others),
-        Delete(entry_path(job.status, job.place)),
+        Delete(entry_path(job.status, job.position)),
         Delete(side_path(job.batch_id, side_of(job.status), job.id)),
     ]
 

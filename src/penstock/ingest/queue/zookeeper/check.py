@@ -74,12 +74,12 @@ class QueueChecker:
     def steps(self) -> Iterator[Finding | CheckProgress]:
         """Yield each fault, repaired if asked, and the progress from time to time."""
         batches = self._below(BATCHES, is_batch_id)
-        places = self._places(batches)
+        entries = self._list_entries(batches)
         statuses = self._statuses(batches)
         self._batches_with_status = set(statuses)
         yield from self._unreadable_batches(sorted(statuses))
         jobs = self._below(JOBS, is_job_id)
-        without_status = yield from self._jobs(sorted({*jobs, *places}), places)
+        without_status = yield from self._jobs(sorted({*jobs, *entries}), entries)
         unused_jobs = sorted(without_status.intersection(jobs))
         empty = [batch_path(b) for b in batches if b not in self._batches_with_status]
         empty += [job_path(job_id) for job_id in unused_jobs]
@@ -112,25 +112,25 @@ class QueueChecker:
         pairs = zip(batches, nodes, strict=True)
         return {batch_id: node[0] for batch_id, node in pairs if node is not None}
 
-    def _places(self, batches: list[str]) -> dict[str, list[str]]:
+    def _list_entries(self, batches: list[str]) -> dict[str, list[str]]:
         """List the entries of each job in queues and below batches."""
-        places: dict[str, list[str]] = defaultdict(list)
+        entries: dict[str, list[str]] = defaultdict(list)
         queues = [stage_path(state) for state in QUEUED]
         for path, names in zip(queues, self._session.children_many(queues), strict=True):
             for name in names:
-                place = read_entry(name)
-                job_id = name.rpartition("-")[2] if place is None else place.id
-                places[job_id].append(f"{path}/{name}")
+                position = read_entry(name)
+                job_id = name.rpartition("-")[2] if position is None else position.id
+                entries[job_id].append(f"{path}/{name}")
         for start in range(0, len(batches), CHUNK):
             part = batches[start : start + CHUNK]
             sides = [side_path(batch_id, side) for batch_id in part for side in BatchSide]
             for path, names in zip(sides, self._session.children_many(sides), strict=True):
                 for name in names:
-                    places[name].append(f"{path}/{name}")
-        return places
+                    entries[name].append(f"{path}/{name}")
+        return entries
 
     def _jobs(
-        self, job_ids: list[str], places: dict[str, list[str]]
+        self, job_ids: list[str], entries: dict[str, list[str]]
     ) -> Generator[Finding | CheckProgress, None, set[str]]:
         """Yield the faults of jobs; return the jobs that have no status."""
         without_status: set[str] = set()
@@ -139,7 +139,7 @@ class QueueChecker:
             nodes = iter(self._read(job_path(j, name) for j in chunk for name in JOB_NODES))
             for job_id in chunk:
                 read = {name: next(nodes) for name in JOB_NODES}
-                listed = set(places.pop(job_id, ()))
+                listed = set(entries.pop(job_id, ()))
                 if read["status"] is None:
                     without_status.add(job_id)
                 if self._faults(job_id, read, listed):
@@ -155,7 +155,7 @@ class QueueChecker:
             read = dict(
                 zip(JOB_NODES, self._read(job_path(job_id, n) for n in JOB_NODES), strict=True)
             )
-            paths = sorted(listed | _right_places(_value(job_id, read)))
+            paths = sorted(listed | _expected_entries(_value(job_id, read)))
             there = {p for p, node in zip(paths, self._read(paths), strict=True) if node}
             status = self._session.get(job_path(job_id, "status"))
             if status == read["status"]:
@@ -172,11 +172,11 @@ class QueueChecker:
                 ]
         return []
 
-    def _faults(self, job_id: str, read: dict[str, Node], places: set[str]) -> list[_Fault]:
+    def _faults(self, job_id: str, read: dict[str, Node], entries: set[str]) -> list[_Fault]:
         if read["status"] is None:
             return [
                 _Fault(f"does not exist, but stands {_describe(path)}", [Delete(path)])
-                for path in sorted(places)
+                for path in sorted(entries)
             ]
         job = _value(job_id, read)
         if not isinstance(job, IngestJob):
@@ -184,19 +184,19 @@ class QueueChecker:
         if job.batch_id not in self._batches_with_status and not self._session.exists(
             batch_path(job.batch_id, "status")
         ):
-            deletion: list[Op] = [Delete(path) for path in sorted(places)]
+            deletion: list[Op] = [Delete(path) for path in sorted(entries)]
             deletion += [Delete(job_path(job_id, name)) for name in JOB_NODES]
             deletion.append(Delete(job_path(job_id)))
             return [_Fault("belongs to a batch that does not exist", deletion)]
-        right = _right_places(job)
+        expected = _expected_entries(job)
         return [
             *(
                 _Fault(f"stands {_describe(path)}, where it does not belong", [Delete(path)])
-                for path in sorted(places - right)
+                for path in sorted(entries - expected)
             ),
             *(
                 _Fault(f"does not stand {_describe(path)}, where it belongs", [Create(path)])
-                for path in sorted(right - places)
+                for path in sorted(expected - entries)
             ),
         ]
 
@@ -283,11 +283,11 @@ def _batch_fault(batch_id: str, read: Mapping[str, Node]) -> str:
     return ""
 
 
-def _right_places(job: IngestJob | str) -> set[str]:
+def _expected_entries(job: IngestJob | str) -> set[str]:
     if not isinstance(job, IngestJob):
         return set()
     return {
-        entry_path(job.status, job.place),
+        entry_path(job.status, job.position),
         side_path(job.batch_id, side_of(job.status), job.id),
     }
 

@@ -229,12 +229,12 @@ class WorkClaims:
         for _ in range(ROUNDS_MAX):
             queue.refresh()
             while len(claimed) < most:
-                places = queue.take(most - len(claimed), after)
-                if not places or self._is_held:
-                    _put_back(queue, places)
+                positions = queue.take(most - len(claimed), after)
+                if not positions or self._is_held:
+                    _put_back(queue, positions)
                     break
                 try:
-                    claimed += self._lock_jobs(stage, places)
+                    claimed += self._lock_jobs(stage, positions)
                 except PenstockError:
                     if not claimed:
                         raise
@@ -276,18 +276,20 @@ class WorkClaims:
         self._locks.free([NodeLock(_node(item), item.locked_by, item.version) for item in ours])
         for item in ours:
             if isinstance(item, IngestJob):
-                self._queues[item.status].add(item.place)
+                self._queues[item.status].add(item.position)
 
-    def _lock_jobs(self, stage: IngestState, places: list[QueuePosition]) -> list[IngestJob]:
+    def _lock_jobs(self, stage: IngestState, positions: list[QueuePosition]) -> list[IngestJob]:
         """Lock the entries that are free and still in the expected state."""
         queue = self._queues[stage]
-        remembered_jobs = self._reader.known([place.id for place in places])
+        remembered_jobs = self._reader.known([position.id for position in positions])
         cached = {job_id: job for job_id, job in remembered_jobs.items() if job.status is stage}
         versions = {job_path(job_id): job.version for job_id, job in cached.items()}
         try:
-            locked = self._locks.take([job_path(place.id) for place in places], versions)
-            mine = [place for place in places if job_path(place.id) in set(locked.nodes)]
-            if len(mine) < len(places):
+            locked = self._locks.take([job_path(position.id) for position in positions], versions)
+            mine = [
+                position for position in positions if job_path(position.id) in set(locked.nodes)
+            ]
+            if len(mine) < len(positions):
                 queue.note_locked()
             with self._releasing_others(locked) as kept:
                 if not mine or self._is_held_now():
@@ -302,14 +304,14 @@ class WorkClaims:
             raise
 
     def _jobs(
-        self, places: list[QueuePosition], name: str, known: Mapping[str, IngestJob]
+        self, positions: list[QueuePosition], name: str, known: Mapping[str, IngestJob]
     ) -> list[IngestJob]:
         """Return locked jobs; read only those that are not cached with a checked version."""
-        unknown = [place.id for place in places if place.id not in known]
+        unknown = [position.id for position in positions if position.id not in known]
         read = (job for job in self._reader.jobs(unknown, name) if isinstance(job, IngestJob))
         jobs = {job.id: job for job in read}
         jobs |= {job.id: replace(job, locked_by=name) for job in known.values()}
-        return [jobs[place.id] for place in places if place.id in jobs]
+        return [jobs[position.id] for position in positions if position.id in jobs]
 
     def _lock_batches(self, status: BatchState, batch_ids: list[str]) -> list[Batch]:
         """Lock the batches that are free and still in this state."""
@@ -348,9 +350,9 @@ class WorkClaims:
         return self._is_held
 
 
-def _put_back(queue: StageQueue, places: list[QueuePosition]) -> None:
-    for place in places:
-        queue.add(place)
+def _put_back(queue: StageQueue, positions: list[QueuePosition]) -> None:
+    for position in positions:
+        queue.add(position)
 
 
 def _node(item: IngestJob | Batch) -> str:

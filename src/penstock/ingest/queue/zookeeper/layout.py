@@ -150,14 +150,14 @@ def stage_path(status: IngestState) -> str:
     return f"{JOBS}/{STATES}/{status}"
 
 
-def entry_path(status: IngestState, place: QueuePosition) -> str:
+def entry_path(status: IngestState, position: QueuePosition) -> str:
     """Return the path of a job's entry in the queue of a state."""
-    return f"{stage_path(status)}/{entry_name(place)}"
+    return f"{stage_path(status)}/{entry_name(position)}"
 
 
-def entry_name(place: QueuePosition) -> str:
+def entry_name(position: QueuePosition) -> str:
     """Return the name of a job's entry; names sort like positions."""
-    return f"{place.priority:02}-{place.id}"
+    return f"{position.priority:02}-{position.id}"
 
 
 def read_entry(name: str) -> QueuePosition | None:

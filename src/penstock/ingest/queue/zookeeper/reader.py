@@ -268,7 +268,7 @@ class QueueReader:
         sides = BatchSide if status is None else (side_of(status),)
         names = {n for side in sides for n in self._session.children(side_path(batch_id, side))}
         if status is not None and side_of(status) is BatchSide.PROCESSING:
-            names &= {place.id for place in self.places(status)}
+            names &= {position.id for position in self.positions(status)}
         ordered = sorted(filter(is_job_id, names))
         ordered = ordered[bisect_right(ordered, after or "") :]
         return self._first(ordered, limit, status)
@@ -276,13 +276,13 @@ class QueueReader:
     def waiting(
         self, status: IngestState, limit: int, after: QueuePosition | None
     ) -> list[IngestJob]:
-        places = self.places(status)
-        start = 0 if after is None else bisect_right(places, after)
-        return self._first([place.id for place in places[start:]], limit, status)
+        positions = self.positions(status)
+        start = 0 if after is None else bisect_right(positions, after)
+        return self._first([position.id for position in positions[start:]], limit, status)
 
     def failed(self, limit: int) -> list[IngestJob]:
         """List failed jobs, the latest failure first, among those with the highest ids."""
-        ids = sorted((place.id for place in self.places(IngestState.FAILED)), reverse=True)
+        ids = sorted((position.id for position in self.positions(IngestState.FAILED)), reverse=True)
         looked_at = ids[: max(limit, FAILED_LOOKED_AT)]
         nodes = self._session.get_many([job_path(job_id, "status") for job_id in looked_at])
         pairs = zip(looked_at, nodes, strict=True)
@@ -290,10 +290,10 @@ class QueueReader:
         newest = [job_id for _, job_id in sorted(changed, reverse=True)]
         return self._first(newest, limit, IngestState.FAILED)
 
-    def places(self, status: IngestState) -> list[QueuePosition]:
+    def positions(self, status: IngestState) -> list[QueuePosition]:
         """Return the positions in the queue of a state."""
         names = sorted(self._session.children(stage_path(status)))
-        return [place for name in names if (place := read_entry(name)) is not None]
+        return [position for name in names if (position := read_entry(name)) is not None]
 
     def holds(self) -> list[IngestHold]:
         holds: list[IngestHold] = []

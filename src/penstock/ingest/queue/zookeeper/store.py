@@ -95,7 +95,7 @@ class ZkIngestStore:
         for part in self._creator.parts(jobs):
             batch, new_jobs = self._creator.add(batch, part)
             for job in new_jobs:
-                self._claims.queue(job.status).add(job.place)
+                self._claims.queue(job.status).add(job.position)
         self.wake()
         return batch
 
@@ -267,7 +267,7 @@ class ZkIngestStore:
         if isinstance(applied, PenstockError):
             return applied
         queues = self._claims
-        queues.queue(before.status).remove(before.place)
+        queues.queue(before.status).remove(before.position)
         if after is None:
             return None
         after = replace(after, version=applied.version, locked_by="")
@@ -279,7 +279,7 @@ class ZkIngestStore:
         self._reader.remember(after)
         if change.keep_lock:
             return replace(after, locked_by=before.locked_by)
-        queues.queue(after.status).add(after.place)
+        queues.queue(after.status).add(after.position)
         return after
 
     def _done_before(self, change: BatchChange) -> Batch | None:
