@@ -77,6 +77,6 @@ def test_a_late_worker_without_files_does_not_fail_the_job(
     with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
         patch.setattr(Path, "write_bytes", gone)
         assert site.run(batch)[0].status is BatchState.FAILED
-        until(lambda: "another has gone on with it meanwhile" in caplog.text)
+        until(lambda: "another worker has continued it meanwhile" in caplog.text)
     assert site.only_job(batch).message == "stopped by ann: asked for"
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
