@@ -330,7 +330,7 @@ def test_a_failed_batch_is_deleted_after_a_warning(site: Site) -> None:
     payload = site.upload("bad.zip", b"no zip")
     [batch] = site.run(site.deposit(payload, key="monday"))
     assert batch.status is BatchState.FAILED
-    with pytest.raises(Conflict, match="cannot be brought back, and its depositor is not told"):
+    with pytest.raises(Conflict, match="cannot be brought back, and its depositor is not notified"):
         site.desk.delete_batch(ADMIN, batch.id, confirmed=False)
     job = site.only_job(batch)
     site.desk.delete_batch(ADMIN, batch.id, confirmed=True)

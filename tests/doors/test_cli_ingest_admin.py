@@ -192,7 +192,7 @@ def test_deletion_warns_and_asks(
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     refused = penstock("ingest", "delete", failed[0]["id"])
     assert refused.code == 2
-    assert "its depositor is not told about it" in refused.complaint
+    assert "its depositor is not notified" in refused.complaint
     assert refused.complaint.endswith("--yes")
     monkeypatch.setattr(sys, "stdin", person("n\n"))
     declined = penstock("ingest", "delete", failed[0]["id"])

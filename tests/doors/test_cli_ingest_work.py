@@ -104,7 +104,7 @@ def test_what_hangs_when_it_is_told_to_stop_is_left_to_others(
             until(lambda: bool(here.web.asked("/stuck", "GET")))
             worker.send(signal.SIGTERM)
             assert worker.ended() == 0
-            assert "downloading: what is at hand hangs, and is left to others" in worker.log()
+            assert "downloading: running work hangs; other workers will repeat it" in worker.log()
             assert "Traceback" not in worker.log()
         assert status(penstock, batch) == ("processing", [("downloading", False)])
     finally:

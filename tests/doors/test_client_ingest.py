@@ -264,7 +264,7 @@ def test_an_administrator_holds_releases_and_deletes(site: Ingesting, client: Cl
     with pytest.raises(ApiError) as error:
         client.delete_ingest_job(job)
     assert refusal(error)[0] == 409
-    assert "its depositor is not told" in refusal(error)[1]
+    assert "its depositor is not notified" in refusal(error)[1]
     client.delete_ingest_job(job, confirmed=True, why=WHY)
     assert client.batch_jobs(batch).jobs == ()
     gone, _ = site.failed("b.csv")

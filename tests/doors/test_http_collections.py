@@ -132,7 +132,7 @@ def test_a_collection_that_has_stored_something_keeps_its_storage(
     for change, named in (({"storage": second}, second), ({}, "that of the server")):
         said = message(site.client.put(MAPS, json=body | change), 409)
         assert f"has objects in {first}" in said
-        assert f"find them in {named}; make another collection" in said
+        assert f"not be found in {named}; make another collection" in said
     assert good(site.client.get(MAPS))["storage"] == first
     good(site.client.put(MAPS, json=body | {"storage": f"{first}/", "keepDays": 1}))
     good(site.client.delete(MAPS))
