@@ -49,7 +49,7 @@ def test_only_open_jobs_get_another_priority(site: Site) -> None:
     job = site.only_job(batch)
     with pytest.raises(Conflict, match=f"batch {batch.id} is completed, and none of its jobs is"):
         site.desk.prioritize_batch(ADMIN, batch.id, 1)
-    with pytest.raises(Conflict, match=f"ingest job {job.id} is completed, and has no turn"):
+    with pytest.raises(Conflict, match=f"ingest job {job.id} is completed, so it has no priority"):
         site.desk.prioritize_job(ADMIN, job.id, 1)
     assert site.only_job(batch) == job
     assert site.audited()[-1][1] == "priority 1: refused"
