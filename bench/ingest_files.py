@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from penstock.config import Settings
 from penstock.ingest.collections import PutCollection
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.schema.ingest import Collection
@@ -49,7 +49,7 @@ def ingest_files(database: str, folder: Path, count: int) -> Files:
         with Plane.open(settings) as plane:
             collection = Collection(name=COLLECTION, dataset="maps", places=(url,))
             plane.catalog.submit(PutCollection("bench", collection)).result()
-            deposit = Deposit(collection=COLLECTION, url=url + MANIFEST, submitter="jo")
+            deposit = DepositRequest(collection=COLLECTION, url=url + MANIFEST, submitter="jo")
             used, began = time.process_time(), time.perf_counter()
             batch = plane.desk.submit(deposit).batch
             workers = Workers(plane.context, concurrency=CONCURRENCY)
@@ -70,7 +70,7 @@ def _make_files(folder: Path, count: int, url: str) -> None:
         content = f"{number},".encode().ljust(FILE_BYTES, b"x")
         (folder / name).write_bytes(content)
         rows.append(
-            Row(
+            CheckmRow(
                 line=0,
                 url=url + name,
                 algorithm="sha-256",

@@ -25,18 +25,18 @@ from penstock.ingest.models import (
     Submission,
 )
 from penstock.ingest.queue.port import IngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
+from penstock.ingest.transitions import move_batch, move_job
 from penstock.plane import Plane
 from penstock.schema.ingest import PayloadType
 from penstock.server.serve import tune_interpreter
-from penstock.states import BatchState, IngestState
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 
 AT_ONCE = 64  # claimed and changed
 ADDED_AT_ONCE = 250
 ROUNDS = 13  # of timed claims, after one untimed claim
 BEAT_SECONDS = 5.0
 MEMORY_SECONDS = 0.2
-_NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+_NEXT = dict(zip(INGEST_STAGES, (*INGEST_STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
 class Place(Struct, frozen=True):
@@ -88,7 +88,7 @@ def pass_through(place: Place, jobs: int, seconds: float) -> Passed:
         bare = bare_zookeeper(f"{place.queue}-bare", seconds)
     else:
         bare = bare_sql(place.database, names, seconds)
-    transitions = jobs * len(STAGES)
+    transitions = jobs * len(INGEST_STAGES)
     return Passed(
         place.store,
         jobs,
@@ -199,7 +199,7 @@ def _pass(store: IngestStore, jobs: int) -> None:
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(stage,)) for stage in STAGES]
+    threads = [threading.Thread(target=run, args=(stage,)) for stage in INGEST_STAGES]
     with _beating(store):
         for thread in threads:
             thread.start()

@@ -17,29 +17,31 @@ from penstock.ingest.models import (
     IngestJob,
     JobChange,
     NewJob,
-    Numbered,
-    Numbers,
-    Reserved,
+    NumberRange,
+    NumberSequence,
+    Reservation,
     Submission,
 )
 from penstock.ingest.queue.port import IngestStore, Outcome
 from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
+from penstock.ingest.transitions import move_batch, move_job
 from penstock.plane import Plane
 from penstock.schema.ingest import PayloadType
-from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Session
+from penstock.states import INGEST_STAGES, BatchState, IngestState
+from penstock.zookeeper import ZooKeeperSession
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 
 BACKENDS = ("sqlite", "postgresql", "zookeeper")
-NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+NEXT = dict(zip(INGEST_STAGES, (*INGEST_STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
-def all_numbers(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
+def all_numbers(
+    queue: str, name: NumberSequence, wanted: NumberRange, is_put_back: bool | None
+) -> Reservation:
     """What a queue may give that is alone in its world."""
-    return Reserved(Numbers(1, 2**31), 0)
+    return Reservation(NumberRange(1, 2**31), 0)
 
 
 class Backend:
@@ -58,7 +60,7 @@ class Backend:
     def open(self, owner: str = "worker", *, session_seconds: float = 30) -> IngestStore:
         """Another session, as another process would have it."""
         if self.is_zookeeper:
-            session = Session.open(self.url, session_seconds=session_seconds)
+            session = ZooKeeperSession.open(self.url, session_seconds=session_seconds)
             self._opened.callback(session.close)
             return ZkIngestStore(session, owner, clock=self.clock, reserve=all_numbers)
         plane = self._opened.enter_context(Plane.open(Settings(database=self.url), self.clock))
@@ -128,7 +130,7 @@ def pending_batch(store: IngestStore, uid: str = "deposit") -> Batch:
     """A batch that was submitted and is locked for its expansion."""
     batch_id = store.submit(submission(uid)).batch.id
     claimed = {batch.id: batch for batch in store.claim_batches(BatchState.PENDING, 100)}
-    store.let_go([batch for batch in claimed.values() if batch.id != batch_id])
+    store.release([batch for batch in claimed.values() if batch.id != batch_id])
     return claimed[batch_id]
 
 
@@ -171,7 +173,7 @@ def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:
 
 def to_stage(store: IngestStore, stage: IngestState) -> None:
     """Every pending job, as far as this stage."""
-    for before in STAGES[: STAGES.index(stage)]:
+    for before in INGEST_STAGES[: INGEST_STAGES.index(stage)]:
         while jobs := store.claim_jobs(before, 100):
             advance(store, jobs)
 

@@ -38,7 +38,7 @@ def bare_sql(url: str, job_ids: Sequence[str], seconds: float) -> list[Bare]:
 
 def bare_zookeeper(url: str, seconds: float) -> list[Bare]:
     """Commit transactions of five operations, one at a time and pipelined."""
-    with zookeeper.Session.open(url) as session:
+    with zookeeper.ZooKeeperSession.open(url) as session:
         for path in ("", "/jobs", "/a", "/b"):
             session.ensure(_ROOT + path)
         session.multi([Create(f"{_ROOT}/jobs/{node}") for node in range(NODES)])

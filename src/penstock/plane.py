@@ -78,12 +78,12 @@ class Plane:
     @property
     def secrets(self) -> Secrets:
         """The keys that encrypt secrets in the database."""
-        return self.context.secrets
+        return self.context.outbound.secrets
 
     @property
     def objects(self) -> Objects:
         """The object store with the data and manifests of lots, opened on first use."""
-        return self.context.objects
+        return self.context.storage.objects
 
     @cached_property
     def identity(self) -> str:

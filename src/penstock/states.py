@@ -255,7 +255,8 @@ class IngestState(StrEnum):
 
 _GONE = frozenset({IngestState.DELETED})
 _BROKEN = frozenset({IngestState.FAILED})
-_UNDER_WAY = (
+INGEST_STAGES = (
+    IngestState.PENDING,
     IngestState.ESTIMATING,
     IngestState.PROVISIONING,
     IngestState.DOWNLOADING,
@@ -281,17 +282,9 @@ INGEST_JOB: Moves[IngestState] = Moves(
     },
     by_hand={
         IngestState.PENDING: frozenset({IngestState.HELD}) | _BROKEN,
-        **dict.fromkeys(_UNDER_WAY, _BROKEN),
+        **dict.fromkeys(INGEST_STAGES[1:], _BROKEN),
         IngestState.HELD: frozenset({IngestState.PENDING}) | _GONE,
-        IngestState.FAILED: _GONE
-        | {
-            IngestState.PENDING,
-            IngestState.PROVISIONING,
-            IngestState.DOWNLOADING,
-            IngestState.PROCESSING,
-            IngestState.RECORDING,
-            IngestState.NOTIFY,
-        },
+        IngestState.FAILED: _GONE | frozenset(INGEST_STAGES) - {IngestState.ESTIMATING},
     },
     meanings={
         IngestState.PENDING: "The job waits for its payload to be checked.",

@@ -25,14 +25,14 @@ from penstock.ingest.archive import register
 from penstock.ingest.archive.register import StoredRow
 from penstock.ingest.collections import PutCollection
 from penstock.ingest.context import IngestContext
-from penstock.ingest.intake.checkm import Row
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.checkm import CheckmRow
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications import callbacks
-from penstock.ingest.notifications.reports import Report
-from penstock.ingest.service import Act, IngestService
-from penstock.ingest.stages.reporting import report_of
-from penstock.ingest.workers.pool import STAGE_NAMES, Workers
+from penstock.ingest.notifications.reports import BatchReport, report_of
+from penstock.ingest.service import AdminAction, IngestService
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.schema.ingest import Collection
@@ -44,7 +44,7 @@ from tests.moments import Moment
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, head
 
-ADMIN = Act("ann", "asked for")
+ADMIN = AdminAction("ann", "asked for")
 DEPOSITOR = "jo@example.org"
 SECRET = "between us"
 PAUSE_SECONDS_MAX = 0.05
@@ -87,7 +87,7 @@ class Receiver:
 
     def _is_recorded(self, said: dict[str, Any]) -> bool:
         with self._plane.catalog.read() as tx:
-            rows = register.versions_of(tx, said["ark"])
+            rows = register.list_versions(tx, said["ark"])
             run = runs.get_run(tx, said["runId"])
         return run.state == RunState.COMPLETED and said["objectVersion"] == rows[0].version
 
@@ -127,7 +127,7 @@ class Site:
         return self.plane.catalog.submit(PutCollection("ann", collection)).result()
 
     def deposit(self, url: str, collection: str = "maps", **rest: Any) -> Batch:
-        asked = Deposit(collection=collection, url=url, submitter="jo", **rest)
+        asked = DepositRequest(collection=collection, url=url, submitter="jo", **rest)
         return self.desk.submit(asked).batch
 
     def upload(self, name: str, content: bytes) -> str:
@@ -149,10 +149,10 @@ class Site:
         try:
             yield
         finally:
-            self.context.stopping.set()
+            self.context.runtime.stopping.set()
             self.stopped.set()
             workers.stop()
-            self.context.stopping.clear()
+            self.context.runtime.stopping.clear()
 
     def run(self, *batches: Batch) -> list[Batch]:
         """Work until these batches have ended or are held."""
@@ -189,7 +189,7 @@ class Site:
         until(lambda: [job.status for job in self.jobs(batch)] == [status])
         return self.only_job(batch)
 
-    def report(self, batch: Batch) -> Report:
+    def report(self, batch: Batch) -> BatchReport:
         report = report_of(self.batch(batch))
         assert report is not None
         return report
@@ -211,19 +211,19 @@ class Site:
 
     def stored(self, job: IngestJob) -> StoredRow:
         with self.plane.catalog.read() as tx:
-            [row] = register.stored_by(tx, [job.configuration.key])
+            [row] = register.stored_versions(tx, [job.configuration.key])
         return row
 
     def versions(self, ark: str) -> list[int]:
         with self.plane.catalog.read() as tx:
-            return [row.version for row in register.versions_of(tx, ark)]
+            return [row.version for row in register.list_versions(tx, ark)]
 
     def content(
         self, ark: str | None, version: int | None = None, part: str = "producer"
     ) -> dict[str, bytes]:
         """The files of a stored object, as they are read back."""
         assert ark is not None
-        depository = self.context.depository(self.context.collection("maps"))
+        depository = self.context.storage.depository(self.context.collections.get("maps"))
         found = {}
         for file in depository.files(ark, version):
             with depository.open_file(ark, file.name, version) as chunks:
@@ -288,13 +288,13 @@ class Gate:
         self._open.set()
 
 
-def row(url: str, content: bytes | None = None, **rest: Any) -> Row:
+def row(url: str, content: bytes | None = None, **rest: Any) -> CheckmRow:
     """A row for this URL, with the digest and the size of its content if that is given."""
     known: dict[str, Any] = {"line": 0, "url": url, "name": url.rpartition("/")[2]}
     if content is not None:
         digest = hashlib.sha256(content).hexdigest()
         known |= {"algorithm": "sha-256", "digest": digest, "size": len(content)}
-    return Row(**known | rest)
+    return CheckmRow(**known | rest)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "zookeeper"])
@@ -313,8 +313,8 @@ def site(
             space_free_mb=0,
         )
         with Plane.open(settings, clock) as plane:
-            pause = _short(plane.context.stopping.wait)
-            monkeypatch.setattr(plane.context, "pause", pause)
+            pause = _short(plane.context.runtime.stopping.wait)
+            monkeypatch.setattr(plane.context.runtime, "pause", pause)
             found = Site(plane, clock, web, mail)
             found.make_collection()
             yield found

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import Batch, HoldKind
-from penstock.ingest.service import Act
+from penstock.ingest.models import Batch, IngestHoldKind
+from penstock.ingest.service import AdminAction
 from penstock.ingest.stages import provisioning
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Gate, Site, row
@@ -92,7 +92,7 @@ def test_downloading_corrects_an_estimate(site: Site) -> None:
         assert site.reach(batch, IngestState.PROCESSING).space_needed == len(BODY)
 
 
-def test_larger_batches_start_later_unless_the_collection_says_otherwise(site: Site) -> None:
+def test_larger_batches_start_later_unless_the_collection_has_a_priority(site: Site) -> None:
     site.make_collection("urgent", priority=3)
     batches = [
         submit_files(site, 1),
@@ -120,7 +120,7 @@ def test_a_job_that_does_not_fit_lets_smaller_ones_pass(site: Site, disk: Disk) 
     assert provisioning.go_round(site.context) == (0, 1)
 
 
-def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
+def test_a_job_that_waits_for_space_has_the_reason(site: Site, disk: Disk) -> None:
     disk.free = 10 * MB
     batch = submit_files(site, 50 * MB)
     with site.working("batch-pending", "pending", "estimating"):
@@ -131,8 +131,8 @@ def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
     assert provisioning.go_round(site.context) == (0, 1)
 
     assert waiting.message == (
-        f"it needs {50 * MB:,} bytes, and {site.folder} has not so many beside 0 MB in reserve "
-        "(space_free_mb); it goes on when there is room"
+        f"it needs {50 * MB:,} bytes, and {site.folder} has fewer free beside 0 MB in reserve "
+        "(space_free_mb); it goes on when there is space"
     )
     assert site.only_job(batch) == waiting  # it is written once
     disk.free = 60 * MB
@@ -140,7 +140,7 @@ def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
     assert site.only_job(batch).message == ""
 
 
-def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
+def test_a_lasting_shortage_of_space_is_logged_once(
     site: Site, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk.free = 10 * MB
@@ -161,7 +161,7 @@ def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
     )
 
 
-def test_a_job_goes_on_when_space_comes(site: Site, disk: Disk) -> None:
+def test_a_job_continues_when_space_is_free(site: Site, disk: Disk) -> None:
     disk.free = len(BODY) - 1
     batch = submit(site)
     with site.working():
@@ -177,7 +177,7 @@ def test_a_job_goes_on_when_space_comes(site: Site, disk: Disk) -> None:
 
 
 def test_a_held_collection_holds_its_batches(site: Site) -> None:
-    site.desk.hold(ADMIN, HoldKind.COLLECTION, "maps")
+    site.desk.hold(ADMIN, IngestHoldKind.COLLECTION, "maps")
     site.make_collection("charts")
     [held, other] = site.run(submit(site), submit(site, "chart.csv", "charts"))
     assert (held.status, held.message) == (
@@ -189,7 +189,7 @@ def test_a_held_collection_holds_its_batches(site: Site) -> None:
         Conflict, match=r"^collection maps is held; release it first: `penstock ingest release"
     ):
         site.desk.release_batch(ADMIN, held.id)
-    site.desk.release(ADMIN, HoldKind.COLLECTION, "maps")
+    site.desk.release(ADMIN, IngestHoldKind.COLLECTION, "maps")
     assert site.batch(held).status is BatchState.HELD
     assert site.desk.release_batch(ADMIN, held.id).status is BatchState.PENDING
     assert site.run(held)[0].status is BatchState.COMPLETED
@@ -199,7 +199,7 @@ def test_a_held_collection_holds_jobs_that_have_not_begun(site: Site) -> None:
     batch = submit(site)
     with site.working("batch-pending"):
         site.reach(batch, IngestState.PENDING)
-    site.desk.hold(ADMIN, HoldKind.COLLECTION, "maps")
+    site.desk.hold(ADMIN, IngestHoldKind.COLLECTION, "maps")
     with site.working():
         job = site.reach(batch, IngestState.HELD)
         assert job.message == "collection maps is held by ann: asked for"
@@ -208,7 +208,7 @@ def test_a_held_collection_holds_jobs_that_have_not_begun(site: Site) -> None:
             Conflict, match=r"^collection maps is held; release it first: `penstock ingest release"
         ):
             site.desk.release_job(ADMIN, job.id)
-        site.desk.release(ADMIN, HoldKind.COLLECTION, "maps")
+        site.desk.release(ADMIN, IngestHoldKind.COLLECTION, "maps")
         assert site.desk.release_job(ADMIN, job.id).status is IngestState.PENDING
         assert site.ended(batch).status is BatchState.COMPLETED
     assert [step.status for step in site.only_job(batch).history[:3]] == [
@@ -219,7 +219,7 @@ def test_a_held_collection_holds_jobs_that_have_not_begun(site: Site) -> None:
 
 
 def test_a_held_queue_gives_nothing_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.desk.hold(ADMIN, HoldKind.QUEUE)
+    site.desk.hold(ADMIN, IngestHoldKind.QUEUE)
     answers: list[list[Batch]] = []
     claim = site.context.store.claim_batches
 
@@ -235,10 +235,10 @@ def test_a_held_queue_gives_nothing_out(site: Site, monkeypatch: pytest.MonkeyPa
         until(lambda: len(answers) > 8)
         assert not any(answers)
         until(lambda: site.batch(batch) == batch)  # whoever asks first may lock it, to know
-        site.desk.release(ADMIN, HoldKind.QUEUE)
+        site.desk.release(ADMIN, IngestHoldKind.QUEUE)
         assert site.ended(batch).status is BatchState.COMPLETED
     with pytest.raises(Conflict, match=r"^queue ingest is not held$"):
-        site.desk.release(ADMIN, HoldKind.QUEUE)
+        site.desk.release(ADMIN, IngestHoldKind.QUEUE)
 
 
 def test_a_batch_and_its_jobs_are_held_and_released(site: Site) -> None:
@@ -300,7 +300,7 @@ def test_a_download_is_forced_to_fail(site: Site) -> None:
 def test_a_failed_job_is_deleted_after_a_warning(site: Site) -> None:
     [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv"))
     job = site.only_job(batch)
-    with pytest.raises(Conflict, match="its depositor is not told about it; say yes to delete"):
+    with pytest.raises(Conflict, match="its depositor is not notified; confirm it to delete"):
         site.desk.delete_job(ADMIN, job.id, confirmed=False)
     assert site.job(job) == job
     assert Path(job.configuration.working_dir).exists()
@@ -330,7 +330,7 @@ def test_a_failed_batch_is_deleted_after_a_warning(site: Site) -> None:
     payload = site.upload("bad.zip", b"no zip")
     [batch] = site.run(site.deposit(payload, key="monday"))
     assert batch.status is BatchState.FAILED
-    with pytest.raises(Conflict, match="cannot be brought back, and its depositor is not told"):
+    with pytest.raises(Conflict, match="cannot be brought back, and its depositor is not notified"):
         site.desk.delete_batch(ADMIN, batch.id, confirmed=False)
     job = site.only_job(batch)
     site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
@@ -356,7 +356,7 @@ def test_a_priority_is_changed(site: Site) -> None:
     assert site.desk.prioritize_job(ADMIN, last.id, 1).priority == 1
     claimed = site.context.store.claim_jobs(IngestState.PENDING, 3)
     assert claimed[0].id == last.id
-    site.context.store.let_go(claimed)
+    site.context.store.release(claimed)
     assert site.desk.prioritize_batch(ADMIN, batch.id, 7) == 3
     assert {job.priority for job in site.jobs(batch)} == {7}
     with pytest.raises(Invalid, match=r"^a priority is a number from 0 to 99, not 100$"):
@@ -364,12 +364,12 @@ def test_a_priority_is_changed(site: Site) -> None:
 
 
 def test_every_action_is_in_the_audit_log(site: Site) -> None:
-    desk, who = site.desk, Act("ann", "why not")
+    desk, who = site.desk, AdminAction("ann", "why not")
     batch = submit(site)
-    desk.hold(who, HoldKind.QUEUE)
-    desk.release(who, HoldKind.QUEUE)
-    desk.hold(who, HoldKind.COLLECTION, "maps")
-    desk.release(who, HoldKind.COLLECTION, "maps")
+    desk.hold(who, IngestHoldKind.QUEUE)
+    desk.release(who, IngestHoldKind.QUEUE)
+    desk.hold(who, IngestHoldKind.COLLECTION, "maps")
+    desk.release(who, IngestHoldKind.COLLECTION, "maps")
     desk.hold_batch(who, batch.id)
     desk.release_batch(who, batch.id)
     desk.release_all(who)

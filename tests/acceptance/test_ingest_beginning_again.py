@@ -12,7 +12,7 @@ from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch, NewJob
-from penstock.ingest.service import Resumed
+from penstock.ingest.service import ResumeResult
 from penstock.ingest.stages import batch_pending
 from penstock.locks.queries.lots import get_lot
 from penstock.schema.ingest import PayloadType
@@ -49,7 +49,7 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
             until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
     job = site.only_job(batch)
     assert job.status is IngestState.PENDING
-    assert "no space left" in site.context.waits[job.id]
+    assert "no space left" in site.context.runtime.waits[job.id]
     with StopSignals(1) as signals:  # it does not stay for ever, either
         Watch(site.context, ["pending"], signals).stay(once=True)
     [batch] = site.run(batch)
@@ -72,7 +72,7 @@ def test_a_job_whose_manifest_could_not_be_had_begins_again(
     assert why in job.message
     assert "an administrator can resume it from the beginning" in site.letter()
     submit_object(site)
-    assert site.desk.resume_batch(ADMIN, batch.id) == [Resumed(job.id, IngestState.PENDING)]
+    assert site.desk.resume_batch(ADMIN, batch.id) == [ResumeResult(job.id, IngestState.PENDING)]
     with site.working():
         job = site.reach(batch, IngestState.COMPLETED)
     assert (job.retry_count, job.can_begin_again) == (1, False)
@@ -137,7 +137,7 @@ def test_a_batch_is_resumed_once_its_manifest_can_be_read(site: Site, answer: An
     assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
 
 
-def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with_it(
+def test_a_batch_that_failed_during_expansion_is_resumed_not_reported(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"{number}.csv" for number in range(3)]
@@ -157,8 +157,8 @@ def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with
         patch.setattr(site.context.store, "add_jobs", die)
         with pytest.raises(Unavailable):
             batch_pending.work(site.context, claimed)
-    site.context.store.let_go([claimed])
-    (site.context.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
+    site.context.store.release([claimed])
+    (site.context.storage.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
     site.web.on("/b.checkm", status(404))
     with site.working():
         until(lambda: site.batch(batch).status is BatchState.FAILED)

@@ -21,7 +21,7 @@ def block(kind: str) -> str:
     return found[1]
 
 
-def test_a_receiver_that_checks_as_the_page_says_believes_us_and_nobody_else() -> None:
+def test_a_receiver_accepts_only_signatures_as_documented() -> None:
     names: dict[str, Any] = {}
     exec(compile(block("python"), "callbacks.md", "exec"), names)
     is_ours: Callable[[str, str, bytes], bool] = names["is_ours"]
@@ -32,7 +32,7 @@ def test_a_receiver_that_checks_as_the_page_says_believes_us_and_nobody_else() -
     assert not is_ours("hush", sign("hush", BODY, now - 301 * SECOND), BODY)
 
 
-def test_a_callback_says_what_the_page_shows(site: Site) -> None:
+def test_a_callback_has_the_documented_fields(site: Site) -> None:
     site.run(site.deposit(site.web.on("/map.tif", content(b"map")), local_id="loc1"))
     [call] = site.receiver.calls
     assert call.said.keys() == json.loads(block("json")).keys()

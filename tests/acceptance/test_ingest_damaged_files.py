@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from penstock.ingest.models import Batch, IngestJob
-from penstock.ingest.transitions import STAGES
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.run import check
 from penstock.schema.ingest import Finding, SubmissionMode
 from penstock.schema.provenance import Verdict
-from penstock.states import BatchState, IngestState
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.web import content
 
@@ -28,7 +27,7 @@ def deposit(site: Site, path: str, body: bytes, mode: SubmissionMode) -> Batch:
 def stored_file(site: Site, ark: str | None, name: str) -> Path:
     """Where the store has the content of a file."""
     assert ark is not None
-    depository = site.context.depository(site.context.collection("maps"))
+    depository = site.context.storage.depository(site.context.collections.get("maps"))
     [key] = [file.key for file in depository.files(ark) if file.name == name]
     return Path(depository.url.removeprefix("file://")) / key
 
@@ -135,7 +134,7 @@ def test_checks_find_a_file_that_was_cut_off(site: Site) -> None:
 
 
 def test_a_lot_does_not_list_a_file_without_bytes(site: Site) -> None:
-    with site.working("batch-pending", *(stage.value for stage in STAGES)):
+    with site.working("batch-pending", *(stage.value for stage in INGEST_STAGES)):
         batch = site.deposit(site.web.on("/map.csv", content(MAP)))
         job = site.reach(batch, IngestState.COMPLETED)
     path = stored_file(site, job.identifiers.primary, "producer/map.csv")

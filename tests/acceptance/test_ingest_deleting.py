@@ -7,10 +7,9 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.models import Batch, BatchChange, HoldKind, JobChange
-from penstock.ingest.stages import clean_up
+from penstock.ingest.models import Batch, BatchChange, IngestHoldKind, JobChange
+from penstock.ingest.stages import STAGE_NAMES, clean_up
 from penstock.ingest.transitions import move_job
-from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
@@ -36,7 +35,7 @@ def submit(site: Site, *missing: str) -> Batch:
     return site.deposit(site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows))))
 
 
-def test_what_has_completed_is_not_deleted_by_hand(site: Site) -> None:
+def test_a_completed_job_cannot_be_deleted(site: Site) -> None:
     [batch] = site.run(submit(site))
     with pytest.raises(Conflict, match=f"^batch {batch.id} is completed and cannot become deleted"):
         site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
@@ -197,7 +196,7 @@ def test_a_batch_of_which_no_job_is_pending_is_not_held(site: Site) -> None:
 def test_the_jobs_that_a_batch_has_already_are_held_and_released_with_it(site: Site) -> None:
     batch = submit(site)
     [claimed] = site.context.store.claim_batches(BatchState.PENDING, 1)
-    site.context.store.let_go([site.context.store.add_jobs(claimed, new_jobs(claimed, 1))])
+    site.context.store.release([site.context.store.add_jobs(claimed, new_jobs(claimed, 1))])
     assert site.desk.hold_batch(ADMIN, batch.id).status is BatchState.HELD
     assert [job.status for job in site.jobs(batch)] == [IngestState.HELD]
     assert site.desk.release_batch(ADMIN, batch.id).status is BatchState.PENDING
@@ -206,7 +205,7 @@ def test_the_jobs_that_a_batch_has_already_are_held_and_released_with_it(site: S
 
 def test_the_hold_of_a_collection_goes_with_it(site: Site) -> None:
     site.make_collection("brief")
-    site.desk.hold(ADMIN, HoldKind.COLLECTION, "brief")
+    site.desk.hold(ADMIN, IngestHoldKind.COLLECTION, "brief")
     site.desk.delete_collection(ADMIN, "brief")
     assert site.context.store.holds() == []
     site.make_collection("brief")

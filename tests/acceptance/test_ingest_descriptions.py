@@ -49,7 +49,7 @@ def test_an_update_keeps_the_description(site: Site) -> None:
     assert site.stored(job).title == "Köln"
 
 
-def test_an_update_changes_only_what_it_gives(site: Site) -> None:
+def test_an_update_changes_only_its_own_fields(site: Site) -> None:
     deposit(site, "map.csv", MAP, local_id="k1", who="Ann", what="Köln", when="1571")
 
     job = deposit(site, "b.csv", b"1", local_id="k1", mode=SubmissionMode.UPDATE, when="1572")
@@ -57,7 +57,7 @@ def test_an_update_changes_only_what_it_gives(site: Site) -> None:
     assert erc_of(site, job)[1:4] == ["who: Ann", "what: Köln", "when: 1572"]
 
 
-def test_an_update_clears_what_it_names(site: Site) -> None:
+def test_an_update_clears_the_named_fields(site: Site) -> None:
     deposit(site, "map.csv", MAP, local_id="k1", who="Ann", what="Köln", where="shelf")
 
     clear = (ErcPart.WHAT, ErcPart.WHERE)

@@ -16,9 +16,9 @@ import bagit
 import pytest
 
 from penstock.errors import Conflict, Invalid
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
 from penstock.ingest.models import Batch, IngestJob
-from penstock.ingest.service import Resumed
+from penstock.ingest.service import ResumeResult
 from penstock.ingest.transitions import resume_stage
 from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
@@ -115,7 +115,7 @@ def test_a_batch_is_resumed_when_its_servers_work_again(site: Site) -> None:
     serve(site, {name: (content(BODY),) for name in mended})
     asked = len(site.web.requests)
     resumed = site.desk.resume_batch(ADMIN, batch.id)
-    assert sorted(resumed) == [Resumed(job, IngestState.DOWNLOADING) for job in ids(jobs, BAD)]
+    assert sorted(resumed) == [ResumeResult(job, IngestState.DOWNLOADING) for job in ids(jobs, BAD)]
     with site.working():
         assert site.at_rest(batch).status is BatchState.FAILED
         site.desk.update_report(ADMIN, batch.id)
@@ -146,7 +146,7 @@ def test_a_batch_is_resumed_when_its_servers_work_again(site: Site) -> None:
     assert site.letters()[2].endswith(": update, 1 more completed, 0 open")
 
 
-def test_a_resume_does_not_fetch_again_what_is_good(site: Site) -> None:
+def test_a_resume_keeps_good_files(site: Site) -> None:
     good = {"a.csv": BODY, "b.csv": BODY[:HALF]}
     rows = [row(site.web.on(f"/{name}", content(body)), body) for name, body in good.items()]
 
@@ -202,7 +202,7 @@ def test_a_callback_that_is_never_taken(site: Site) -> None:
     site.check_recorded(job)
     site.receiver.answers = 200
     asked = len(site.web.requests)
-    assert site.desk.resume_batch(ADMIN, batch.id) == [Resumed(job.id, IngestState.NOTIFY)]
+    assert site.desk.resume_batch(ADMIN, batch.id) == [ResumeResult(job.id, IngestState.NOTIFY)]
     with site.working():
         site.reach(batch, IngestState.COMPLETED)
     assert [request.path for request in site.web.requests[asked:]] == ["/callback"]
@@ -286,7 +286,7 @@ def test_a_batch_waits_while_the_disk_is_full(site: Site, monkeypatch: pytest.Mo
     assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
 
 
-def test_a_job_says_that_the_disk_is_full_and_is_resumed(
+def test_a_job_fails_on_a_full_disk_and_is_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(path: Path, data: bytes) -> int:
@@ -334,7 +334,7 @@ def test_archives_that_no_one_should_unpack(
 
 def test_the_limits_of_a_collection(site: Site) -> None:
     assert "more than the 100 bytes" in fail(site, "a.csv", BODY, bytes_max=100)
-    two = write(ManifestKind.OBJECT, [Row(line=0, url="http://x.org/", name=n) for n in "ab"])
+    two = write(ManifestKind.OBJECT, [CheckmRow(line=0, url="http://x.org/", name=n) for n in "ab"])
     job_type = {"type": PayloadType.OBJECT_MANIFEST}
     url = site.web.on("/two.checkm", content(two))
     site.make_collection("few", files_max=1)
@@ -415,7 +415,7 @@ def test_a_redirect_to_no_url_fails_in_plain_words(site: Site) -> None:
     assert "resume the job" in message
 
 
-def test_a_wrong_digest_says_that_a_resume_helps(site: Site) -> None:
+def test_a_wrong_digest_advises_a_resume(site: Site) -> None:
     url = site.web.on("/map.csv", content(b"1"))
     [batch] = site.run(site.deposit(url, algorithm="md5", digest="0" * 32))
     job = site.only_job(batch)

@@ -45,7 +45,7 @@ def test_type_and_time_of_a_file_are_stored_and_inherited(site: Site) -> None:
         "map.csv": ("text/csv", "2026-11-15T09:30:00Z"),
         "b.csv": ("text/plain", None),
     }
-    depository = site.context.depository(site.context.collection("maps"))
+    depository = site.context.storage.depository(site.context.collections.get("maps"))
     files = depository.described_files(str(job.identifiers.primary))
     [file] = [each for each in files if each.name == "producer/map.csv"]
     assert (file.mime, file.modified) == ("text/csv", "2026-11-15T09:30:00Z")

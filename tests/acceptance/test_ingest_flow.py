@@ -12,7 +12,7 @@ import pytest
 from penstock.clock import DAY
 from penstock.ingest.archive.arks import check_character
 from penstock.ingest.intake.checkm import ManifestKind, write
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages import clean_up
 from penstock.objects import Objects
@@ -170,7 +170,7 @@ def check_told(site: Site, batch_id: str, jobs: tuple[str, ...]) -> None:
     assert all(job in site.letter() for job in jobs)
 
 
-def test_what_is_said_of_an_object_is_stored_with_it(site: Site) -> None:
+def test_the_description_is_stored_with_the_object(site: Site) -> None:
     told = {"who": "Braun & Hogenberg", "what": "Köln", "when": "1571", "where": "Köln"}
     batch = site.deposit(serve(site, "/map.csv", MAP), local_id="k1; k2", **told)
     [batch] = site.run(batch)
@@ -188,7 +188,7 @@ def test_what_is_said_of_an_object_is_stored_with_it(site: Site) -> None:
     assert site.stored(job).title == "Köln"
 
 
-def test_a_callback_says_what_became_of_the_object(site: Site) -> None:
+def test_a_callback_reports_the_stored_object(site: Site) -> None:
     batch = site.deposit(serve(site, "/map.csv", MAP), local_id="k1")
     [batch] = site.run(batch)
     job = site.only_job(batch)
@@ -214,7 +214,7 @@ def test_a_callback_says_what_became_of_the_object(site: Site) -> None:
 def test_one_key_is_one_batch(site: Site) -> None:
     url = serve(site, "/map.csv", MAP)
     site.make_collection("charts")
-    asked = Deposit(collection="maps", url=url, submitter="jo", key="monday")
+    asked = DepositRequest(collection="maps", url=url, submitter="jo", key="monday")
     first, again = site.desk.submit(asked), site.desk.submit(asked)
     assert (first.is_new, again.is_new) == (True, False)
     assert again.batch == first.batch
@@ -226,7 +226,7 @@ def test_one_key_is_one_batch(site: Site) -> None:
     assert len(site.context.store.batches(BatchFilter(), 10)) == 2
 
 
-def test_a_depositor_is_told_that_the_batch_is_queued(site: Site) -> None:
+def test_a_depositor_gets_a_confirmation(site: Site) -> None:
     site.make_collection("told", confirm=True, callback=None)
     url = serve_batch(site, ManifestKind.FILES, {"map.csv": MAP, "legend.txt": LEGEND})
     [batch] = site.run(site.deposit(url, "told"))
@@ -286,7 +286,7 @@ def test_a_local_id_of_another_object_is_refused(site: Site) -> None:
     ("mode", "kept"),
     [(SubmissionMode.ADD, {"b.txt"}), (SubmissionMode.UPDATE, {"a.txt", "b.txt"})],
 )
-def test_a_new_version_holds_what_its_mode_says(
+def test_a_new_version_has_the_files_of_its_mode(
     site: Site, mode: SubmissionMode, kept: set[str]
 ) -> None:
     ark = deposit_again(site, MAP, "/a.txt", local_id="k1")
@@ -315,7 +315,7 @@ def test_two_deposits_of_one_object_at_once_are_two_versions(site: Site) -> None
         assert stored == title.encode()
 
 
-def test_what_is_done_is_cleaned_up_after_its_time(site: Site) -> None:
+def test_completed_batches_are_cleaned_up_after_keep_days(site: Site) -> None:
     site.make_collection(keep_days=7)
     payload = site.upload("maps.zip", zipped(BOTH))
     [batch, other] = site.run(

@@ -52,7 +52,7 @@ def test_space_is_given_when_the_folder_is_back(
     assert "Traceback" not in caplog.text
 
 
-def test_a_download_that_finds_no_folder_says_which_and_why(site: Site) -> None:
+def test_a_download_without_a_folder_names_it(site: Site) -> None:
     with site.working("batch-pending", "pending", "estimating", "provisioning"):
         batch = site.deposit(site.web.on("/a.csv", content(b"a")))
         job = site.reach(batch, IngestState.DOWNLOADING)

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.ocfl.inventory import NewFile, sha512
-from penstock.ingest.archive.register import versions_of
+from penstock.ingest.archive.register import list_versions
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import IngestJob
-from penstock.ingest.stages.recording import forgotten
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.ingest.stages.recording import find_unrecorded
 from penstock.schema.ingest import Minting
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
@@ -49,7 +49,7 @@ def store_unknown(
     site.folder.mkdir(exist_ok=True)
     file.write_bytes(b"lost")
     told = NewFile("producer/lost.csv", file, sha512(b"lost"), 4)
-    depository = site.context.depository(site.context.collection(collection))
+    depository = site.context.storage.depository(site.context.collections.get(collection))
     depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
@@ -81,9 +81,7 @@ def test_an_ark_is_one_object_however_it_is_written(site: Site) -> None:
     assert refused.message.startswith(f"{ark} belongs to another namespace than 'theirs'")
 
 
-def test_an_ark_under_which_an_object_lies_that_the_database_does_not_know_is_passed_over(
-    site: Site, tmp_path: Path
-) -> None:
+def test_an_ark_of_an_unrecorded_object_is_skipped(site: Site, tmp_path: Path) -> None:
     elsewhere = f"file://{tmp_path / 'elsewhere'}"
     site.make_collection("theirs", dataset="theirs", storage=elsewhere)
     lost = next_arks(3)
@@ -97,7 +95,7 @@ def test_an_ark_under_which_an_object_lies_that_the_database_does_not_know_is_pa
     assert site.content(lost[0]) == {"lost.csv": b"lost"}
 
 
-def test_a_deposit_that_was_stored_before_the_database_was_put_back_has_its_ark_again(
+def test_a_deposit_keeps_its_ark_after_a_database_restore(
     site: Site,
 ) -> None:
     batch = site.deposit(site.web.on("/again.csv", content(b"again")))
@@ -115,7 +113,7 @@ def test_a_version_that_the_database_has_forgotten_is_recorded_with_the_next(sit
     store_unknown(site, "maps", ark, message="bid0000000777 jid0000000778")
     assert completed(site, "third.csv", primary_id=ark) == ark
     with site.plane.catalog.read() as tx:
-        third, second, first = versions_of(tx, ark)
+        third, second, first = list_versions(tx, ark)
         assert tx.fetch("broken_deposits", most=10) == []
     assert (first.version, second.version, third.version) == (1, 2, 3)
     assert (second.key, second.batch_id, second.job_id) == (
@@ -132,11 +130,13 @@ def test_a_version_that_its_own_job_has_still_to_record_is_left_to_it(site: Site
     before = [name for name in STAGE_NAMES if name != "recording"]
     with site.working(*before):
         job = site.reach(late, IngestState.RECORDING)
-    stored = site.context.depository(site.context.collection("maps")).find(
+    stored = site.context.storage.depository(site.context.collections.get("maps")).find(
         ark, job.configuration.key
     )
     assert stored is not None
-    found = forgotten(site.context, site.context.collection("maps"), replace(stored, version=3))
+    found = find_unrecorded(
+        site.context, site.context.collections.get("maps"), replace(stored, version=3)
+    )
     assert list(found) == []
     site.run(late)
     site.check_recorded(site.only_job(late))
@@ -168,8 +168,8 @@ def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
         "ezid_user": "u",
         "ezid_password": "p",
     }
-    settings = dataclasses.replace(site.context.settings, **account)
-    monkeypatch.setattr(site.context, "settings", settings)
+    settings = dataclasses.replace(site.context.runtime.settings, **account)
+    monkeypatch.setattr(site.context.outbound, "settings", settings)
     site.make_collection("minted", minting=Minting.EZID)
     store_unknown(site, "minted", taken)
 

@@ -4,10 +4,10 @@ import pytest
 
 from penstock.clock import DAY, SECOND
 from penstock.ingest.models import Batch
-from penstock.ingest.notifications.letters import TakeLetter, due_letters
-from penstock.ingest.notifications.mail import Letter
-from penstock.ingest.stages import letters
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.notifications import letters
+from penstock.ingest.notifications.letters import ClaimLetter, due_letters
+from penstock.ingest.notifications.mail import MailLetter
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.states import BatchState
 from tests.acceptance.ingest_site import DEPOSITOR, Site
 from tests.doors.waiting import until
@@ -24,20 +24,20 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.mail.refuse("ben@example.org")
     site.mail.tempfail("carl@example.org")
 
-    send = site.context.mailer.send
+    send = site.context.outbound.mailer.send
 
-    def send_once(letter: Letter) -> bool:
+    def send_once(letter: MailLetter) -> bool:
         try:
             return send(letter)
         finally:
             site.mail.behave()
             site.mail.refuse("ben@example.org")
 
-    monkeypatch.setattr(site.context.mailer, "send", send_once)
+    monkeypatch.setattr(site.context.outbound.mailer, "send", send_once)
 
 
 @pytest.mark.usefixtures("refused")
-def test_nobody_gets_a_letter_twice_because_others_were_refused_for_now(site: Site) -> None:
+def test_a_retry_sends_a_letter_only_to_open_addresses(site: Site) -> None:
     [batch] = site.run(site.deposit(site.web.on("/a.csv", content(b"a"))))
     assert batch.status is BatchState.COMPLETED
     assert site.mail.recipients == [("anna@example.org",), ("carl@example.org",)]
@@ -76,16 +76,16 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
     class Killed(BaseException):
         """What kill -9 leaves undone."""
 
-    def killed(letter: Letter) -> bool:
+    def killed(letter: MailLetter) -> bool:
         raise Killed
 
     site.make_collection(callback=None, callback_secret=None)
     with site.working(*(name for name in STAGE_NAMES if not name.startswith("batch-rep"))):
         batch = site.deposit(site.web.on("/a.csv", content(b"a")))
         until(lambda: site.batch(batch).status is BatchState.REPORTING)
-    letter = Letter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
+    letter = MailLetter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
     with monkeypatch.context() as patch:
-        patch.setattr(site.context.mailer, "send", killed)
+        patch.setattr(site.context.outbound.mailer, "send", killed)
         with pytest.raises(Killed):
             letters.send(site.context, batch.id, letter)
 
@@ -96,7 +96,7 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
     site.run(batch)
 
 
-def test_a_letter_is_given_up_after_days_and_says_so(site: Site) -> None:
+def test_a_letter_is_abandoned_after_days_with_a_message(site: Site) -> None:
     site.mail.tempfail()
     batch = _completed(site)
 
@@ -117,6 +117,6 @@ def test_two_workers_do_not_send_one_letter_twice(site: Site) -> None:
     with site.plane.catalog.read() as tx:
         [waiting] = due_letters(tx, site.clock(), 10)
 
-    taken = [site.plane.catalog.submit(TakeLetter(waiting)).result() for _ in range(2)]
+    taken = [site.plane.catalog.submit(ClaimLetter(waiting)).result() for _ in range(2)]
 
     assert taken == [True, False]

@@ -7,8 +7,8 @@ import pytest
 from penstock.errors import Invalid
 from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import SIZE_MAX, ManifestKind, write
+from penstock.ingest.intake.payload import PayloadFile, fetch_files
 from penstock.ingest.models import TEXT_CHARS_MAX, Batch, IngestJob, NewJob
-from penstock.ingest.stages.payload import File, fetch_files
 from penstock.schema.ingest import Collection, PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Gate, Site, row
@@ -38,12 +38,12 @@ def test_the_longest_local_id_is_kept_and_a_longer_one_is_refused(site: Site) ->
         site.deposit(url, local_id=long_text(334))
 
 
-def test_an_object_that_is_said_to_be_too_large_fails_at_once(site: Site) -> None:
+def test_an_object_declared_too_large_fails_at_once(site: Site) -> None:
     url = site.web.on("/a.csv", content(b"a"))
     first, second = site.run(*(site.deposit(url, size=SIZE_MAX) for _ in range(2)))
     assert {first.status, second.status} == {BatchState.FAILED}
     assert site.only_job(first).message == (
-        f"{url} is said to have 9,223,372,036,854,775,807 bytes; "
+        f"{url} declares 9,223,372,036,854,775,807 bytes; "
         "collection maps takes 1,099,511,627,776 in one object"
     )
 
@@ -85,10 +85,12 @@ def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site)
 
 
 @pytest.mark.parametrize("site", ["sqlite", "zookeeper"], indirect=True)
-def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds_up_nobody(
+def test_a_very_long_failure_message_does_not_block_the_stage(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fetch(context: IngestContext, job: IngestJob, collection: Collection) -> tuple[File, ...]:
+    def fetch(
+        context: IngestContext, job: IngestJob, collection: Collection
+    ) -> tuple[PayloadFile, ...]:
         if job.batch_id == large.id:
             raise Invalid("no such file; " * 200_000)
         return fetch_files(context, job, collection)
@@ -103,7 +105,7 @@ def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds
     assert (message[:12], message[-1]) == ("no such file", "…")
 
 
-def test_a_batch_that_the_queue_cannot_keep_fails_and_holds_up_nobody(
+def test_a_batch_too_large_for_the_queue_fails_alone(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_jobs = site.context.store.add_jobs

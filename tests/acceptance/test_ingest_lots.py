@@ -21,12 +21,11 @@ from penstock.clock import SECOND
 from penstock.errors import Busy, NotFound, Unavailable
 from penstock.ids import dataset_id
 from penstock.ingest.collections import DeleteCollection
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
-from penstock.ingest.lots import CloseLot
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
+from penstock.ingest.lots import CloseLot, publish_batch
 from penstock.ingest.models import Batch
 from penstock.ingest.notifications.reports import make_report
-from penstock.ingest.stages import lots, reporting
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES, lots, reporting
 from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, RegisterLots, WireJob
 from penstock.locks.queries.lots import show_lot
 from penstock.lots.manifests import Item
@@ -55,7 +54,7 @@ def _path(batch: str, file: str) -> str:
 
 def deposit(site: Site, bodies: dict[str, bytes], *missing: str, name: str = "one") -> Batch:
     """A batch of files, some of which are not there yet."""
-    rows: list[Row] = []
+    rows: list[CheckmRow] = []
     for file, body in bodies.items():
         url = site.web.on(_path(name, file), status(404) if file in missing else content(body))
         rows.append(row(url, body, name=file))
@@ -179,7 +178,7 @@ def test_it_is_partial_while_a_job_has_failed_and_then_arcs_read_it(
         assert shouted(site, batch) == {body.upper() for body in BODIES.values()}
 
 
-def test_arcs_read_what_a_collection_keeps_in_a_storage_of_its_own(
+def test_arcs_read_objects_of_a_separate_storage(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.make_collection(storage=f"file://{tmp_path}/a vault of its own")
@@ -220,10 +219,10 @@ def publish(site: Site, batch: Batch) -> None:
     report = make_report(batch, lines, None, site.clock())
     jobs = site.jobs(batch)
     done = [job.configuration.key for job in jobs if job.status is IngestState.COMPLETED]
-    lots.publish(site.context, batch, report, done)
+    publish_batch(site.context, batch, report, done)
 
 
-def test_reporting_again_after_a_crash_publishes_nothing_twice(site: Site) -> None:
+def test_a_repeated_report_publishes_once(site: Site) -> None:
     batch = up_to_reporting(site, deposit(site, BODIES))
     publish(site, batch)
     site.clock.ahead += 7 * SECOND
@@ -268,7 +267,7 @@ def test_more_that_completed_before_the_same_report_is_in_the_lot(site: Site) ->
     assert len(items(site, batch.id)) == 2
 
 
-def test_a_lot_that_a_job_makes_is_not_published_and_the_report_says_so(site: Site) -> None:
+def test_a_report_names_a_lot_that_a_job_makes(site: Site) -> None:
     batch = up_to_reporting(site, deposit(site, BODIES))
     plane, maps, other = site.plane, DatasetName(NS, "maps"), DatasetName(NS, "other")
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
@@ -335,7 +334,7 @@ def test_a_lot_that_cannot_be_closed_just_now_is_no_stumble(
     with hourly.working("lots"):
         until(lambda: told(hourly) != [])
     assert refused != []
-    assert "stumbled" not in caplog.text
+    assert "and continues" not in caplog.text
     assert "lots: 64 writes are waiting already" in caplog.text
 
 
@@ -364,7 +363,7 @@ def test_a_batch_with_a_failed_job_is_in_the_interval_in_which_it_is_mended(hour
     assert told(hourly) == [("published", lot, "complete")]
 
 
-def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) -> None:
+def test_an_interval_that_a_job_makes_is_logged_and_skipped(hourly: Site) -> None:
     lot = now_lot(hourly)
     plane, maps, other = hourly.plane, DatasetName(NS, "maps"), DatasetName(NS, "other")
     plane.catalog.submit(WireJob(NS, "etl", (other,), (maps,))).result()
@@ -380,13 +379,13 @@ def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) 
 
 def _is_known(site: Site, collection: str) -> bool:
     try:
-        site.context.collection(collection)
+        site.context.collections.get(collection)
     except NotFound:
         return False
     return True
 
 
-def test_a_batch_whose_collection_went_as_it_came_ends_and_says_why(site: Site) -> None:
+def test_a_batch_of_a_deleted_collection_fails_with_a_reason(site: Site) -> None:
     site.make_collection("brief")
     [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv", "brief"))
     told = len(site.letters())

@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import NotFound
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
@@ -35,7 +35,7 @@ def failed(site: Site) -> Batch:
 
 def change(site: Site, **profile: Any) -> None:
     collection = site.make_collection(**profile)
-    until(lambda: site.context.collection("maps") == collection)  # it is kept for a second
+    until(lambda: site.context.collections.get("maps") == collection)  # it is kept for a second
 
 
 def completed(site: Site, batch: Batch, **profile: Any) -> None:
@@ -89,9 +89,7 @@ def test_a_batch_that_was_announced_is_removed_when_it_becomes_part_of_an_interv
     assert f"batch {failed.id} is now in {NS}/maps 2" in (last_said_of(site, failed) or "")
 
 
-def test_a_storage_that_is_changed_between_storing_and_recording_is_to_be_put_back(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_storage_changed_before_recording_has_to_be_restored(site: Site, tmp_path: Path) -> None:
     batch = site.deposit(site.web.on("/a.csv", content(BODY)))
     with site.working(*STAGE_NAMES[: STAGE_NAMES.index("recording")], "provisioning"):
         site.reach(batch, IngestState.RECORDING)

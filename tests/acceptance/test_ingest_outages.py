@@ -10,8 +10,9 @@ from penstock.config import Settings
 from penstock.errors import Away, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch
-from penstock.ingest.notifications.mail import Letter, Mailer
-from penstock.ingest.workers.pool import STAGE_NAMES, Workers
+from penstock.ingest.notifications.mail import Mailer, MailLetter
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
@@ -36,8 +37,8 @@ def objects(object_server: str) -> str:
 def site(
     wire: Wire, objects: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
-    monkeypatch.setattr("penstock.ingest.context._AWAY_SECONDS", PAUSE_SECONDS_MAX)
-    monkeypatch.setattr("penstock.ingest.context.TROUBLE_SECONDS", PAUSE_SECONDS_MAX)
+    monkeypatch.setattr("penstock.ingest.context.AWAY_RETRY_SECONDS", PAUSE_SECONDS_MAX)
+    monkeypatch.setattr("penstock.ingest.context.RETRY_SECONDS", PAUSE_SECONDS_MAX)
     with Web() as web, MailServer.start() as mail:
         clock = Moment()
         settings = Settings(
@@ -55,8 +56,8 @@ def site(
 
 
 def waits(site: Site, what: str) -> None:
-    until(lambda: what in site.context.waits)
-    assert "try again when the store answers" in site.context.waits[what]
+    until(lambda: what in site.context.runtime.waits)
+    assert "try again when the store answers" in site.context.runtime.waits[what]
 
 
 def completes(site: Site, batch: Batch) -> None:
@@ -83,7 +84,7 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     at = before.index(stage) if stage in before else len(before)
     with site.working(*before[:at]):
         job = site.reach(batch, IngestState(stage))
-    site.context._depositories.clear()  # another worker takes it up
+    site.context.storage._depositories.clear()  # another worker takes it up
     wire.cut()
     with site.working(stage):
         waits(site, job.id)
@@ -95,10 +96,10 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
 def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.ingest.stages.letters._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.ingest.notifications.letters._PATIENCE_SECONDS", 0.0)
     impatient = Mailer.open(site.mail.url, "penstock@example.org", timeout_seconds=0.2)
-    tried: list[Letter] = []
-    monkeypatch.setattr(site.context, "mailer", impatient)
+    tried: list[MailLetter] = []
+    monkeypatch.setattr(site.context.outbound, "mailer", impatient)
     monkeypatch.setattr(Mailer, "send", _noting(tried, Mailer.send))
     site.mail.hang()
     url = site.web.on("/a.csv", content(BODY))
@@ -110,9 +111,9 @@ def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
 
 
 def _noting(
-    tried: list[Letter], send: Callable[[Mailer, Letter], bool]
-) -> Callable[[Mailer, Letter], bool]:
-    def noting(mailer: Mailer, letter: Letter) -> bool:
+    tried: list[MailLetter], send: Callable[[Mailer, MailLetter], bool]
+) -> Callable[[Mailer, MailLetter], bool]:
+    def noting(mailer: Mailer, letter: MailLetter) -> bool:
         tried.append(letter)
         return send(mailer, letter)
 
@@ -122,7 +123,7 @@ def _noting(
 def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site.context, "pause", lambda seconds: None)
+    monkeypatch.setattr(site.context.runtime, "pause", lambda seconds: None)
     site.make_collection("far", callback=site.web.on("/deaf", status(503)), priority=0)
     rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
     far = site.deposit(site.upload("far.checkm", write(ManifestKind.FILES, rows)), "far")
@@ -136,7 +137,7 @@ def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
         assert 0 < len(failed) < len(rows) / 2
 
 
-def test_a_queue_that_is_away_is_told_once(
+def test_an_unreachable_queue_is_logged_once(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[BatchState] = []
@@ -145,7 +146,7 @@ def test_a_queue_that_is_away_is_told_once(
         asked.append(status)
         raise Unavailable("there is no room left; free some, then try again")
 
-    monkeypatch.setattr("penstock.ingest.workers.daemon.TROUBLE_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.ingest.workers.daemon.RETRY_SECONDS", 0.01)
     monkeypatch.setattr(site.context.store, "claim_batches", away)
     with site.working("batch-pending"):
         until(lambda: len(asked) > 3)
@@ -154,7 +155,7 @@ def test_a_queue_that_is_away_is_told_once(
     ]
 
 
-def test_a_worker_lives_on_after_a_fault_that_nobody_knows(
+def test_a_worker_continues_after_an_unknown_fault(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beats: list[str] = []
@@ -172,7 +173,7 @@ def test_a_worker_lives_on_after_a_fault_that_nobody_knows(
         until(lambda: len(beats) > 3)
     finally:
         workers.stop()
-        site.context.stopping.clear()
+        site.context.runtime.stopping.clear()
 
 
 class TestOneStorageOfSeveral:
@@ -200,7 +201,7 @@ class TestOneStorageOfSeveral:
         with site.working(*(name for name in STAGE_NAMES if name not in later)):
             until(lambda: {job.status for job in site.jobs(far)} == reached)
             until(lambda: {job.status for job in site.jobs(near)} == reached)
-        site.context._depositories.clear()  # another worker takes it up
+        site.context.storage._depositories.clear()  # another worker takes it up
         wire.cut()
         with site.working(concurrency=1):
             assert site.ended(near).status is BatchState.COMPLETED
@@ -209,16 +210,20 @@ class TestOneStorageOfSeveral:
         with site.working():
             assert site.ended(far).status is BatchState.COMPLETED
 
-    def test_while_it_says_nothing_others_are_opened(
+    def test_other_storages_open_while_one_hangs(
         self, site: Site, wire: Wire, object_server: str
     ) -> None:
         far = site.make_collection("far", storage=new_bucket(object_server))
-        near = site.context.collection("maps")
+        near = site.context.collections.get("maps")
         wire.be_silent()
         with ThreadPoolExecutor(2) as threads:
-            opening = threads.submit(site.context.depository, far)
+            opening = threads.submit(site.context.storage.depository, far)
             until(wire.met.is_set)
-            assert threads.submit(site.context.depository, near).result().url.startswith("file:")
+            assert (
+                threads.submit(site.context.storage.depository, near)
+                .result()
+                .url.startswith("file:")
+            )
             assert not opening.done()
             wire.cut()
             with pytest.raises(Away):

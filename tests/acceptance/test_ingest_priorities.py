@@ -41,7 +41,7 @@ def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None
     assert len(site.web.asked("/gated.csv")) == 1
 
 
-def test_what_has_no_turn_any_more_or_none_yet_gets_no_other(site: Site) -> None:
+def test_only_open_jobs_get_another_priority(site: Site) -> None:
     batch = site.deposit(site.web.on("/1.csv", WITHOUT_LENGTH))
     with pytest.raises(Conflict, match=f"batch {batch.id} is pending, and has no jobs yet"):
         site.desk.prioritize_batch(ADMIN, batch.id, 1)
@@ -49,7 +49,7 @@ def test_what_has_no_turn_any_more_or_none_yet_gets_no_other(site: Site) -> None
     job = site.only_job(batch)
     with pytest.raises(Conflict, match=f"batch {batch.id} is completed, and none of its jobs is"):
         site.desk.prioritize_batch(ADMIN, batch.id, 1)
-    with pytest.raises(Conflict, match=f"ingest job {job.id} is completed, and has no turn"):
+    with pytest.raises(Conflict, match=f"ingest job {job.id} is completed, so it has no priority"):
         site.desk.prioritize_job(ADMIN, job.id, 1)
     assert site.only_job(batch) == job
     assert site.audited()[-1][1] == "priority 1: refused"

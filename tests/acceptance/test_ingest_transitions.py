@@ -89,7 +89,7 @@ def test_job_estimating_to_provisioning(scene: Scene) -> None:
 def test_job_provisioning_stays_without_space(scene: Scene) -> None:
     scene.first_in(IngestState.PROVISIONING)
     job = scene.acquire(IngestState.PROVISIONING)
-    scene.store.let_go([job])
+    scene.store.release([job])
     scene.expect(PROCESSING, JobTree("provisioning", "estimating", passed=way_to("provisioning")))
     assert scene.acquire(IngestState.PROVISIONING).id == job.id
 
@@ -236,7 +236,7 @@ def test_job_held_to_deleted(scene: Scene) -> None:
     deleted(scene, scene.go(scene.acquire(IngestState.PENDING), IngestState.HELD))
 
 
-def test_job_forced_to_failed_while_somebody_works_on_it(scene: Scene) -> None:
+def test_a_locked_job_is_forced_to_failed(scene: Scene) -> None:
     scene.first_in(IngestState.ESTIMATING)
     job = scene.acquire(IngestState.ESTIMATING)
     seen = scene.store.job(job.id)

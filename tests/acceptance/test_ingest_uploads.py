@@ -6,7 +6,7 @@ import pytest
 
 from penstock.clock import DAY
 from penstock.errors import Busy, Conflict, Invalid, NotFound, Unavailable
-from penstock.ingest.intake.uploads import NoteUpload, stale_uploads
+from penstock.ingest.intake.uploads import RegisterUpload, stale_uploads
 from penstock.ingest.models import Submission
 from penstock.ingest.queue.port import BatchFilter, IngestStore, Submitted
 from penstock.ingest.stages import clean_up
@@ -31,10 +31,10 @@ def test_a_doubled_submission_of_an_upload_is_one_batch(site: Site) -> None:
     assert site.deposit(payload, key="k").id == site.deposit(payload, key="k").id
 
 
-def test_an_upload_that_nobody_submits_goes_after_a_day(site: Site) -> None:
+def test_an_unused_upload_is_deleted_after_a_day(site: Site) -> None:
     site.make_collection()
     payload = site.upload("a.csv", b"a\n")
-    site.plane.catalog.submit(NoteUpload(payload)).result()
+    site.plane.catalog.submit(RegisterUpload(payload)).result()
     objects = Objects.open(site.plane.settings.objects)
     site.clock.ahead = DAY // 2
     clean_up.go_round(site.context)
@@ -49,7 +49,7 @@ def test_an_upload_that_nobody_submits_goes_after_a_day(site: Site) -> None:
 def test_a_submitted_upload_stays_for_as_long_as_its_batch(site: Site) -> None:
     site.make_collection()
     payload = site.upload("a.csv", b"a\n")
-    site.plane.catalog.submit(NoteUpload(payload)).result()
+    site.plane.catalog.submit(RegisterUpload(payload)).result()
     site.deposit(payload)
     site.clock.ahead = 60 * DAY
     clean_up.go_round(site.context)

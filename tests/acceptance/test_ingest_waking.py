@@ -65,7 +65,7 @@ def test_a_worker_that_wakes_after_its_job_was_failed_takes_nothing_from_the_nex
     assert site.content(ark) == {"map.csv": LATE}
 
 
-def test_a_worker_that_wakes_and_finds_its_files_gone_says_nothing_against_the_job(
+def test_a_late_worker_without_files_does_not_fail_the_job(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     batch = site.deposit(site.web.on("/map.csv", content(LATE)))
@@ -77,6 +77,6 @@ def test_a_worker_that_wakes_and_finds_its_files_gone_says_nothing_against_the_j
     with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
         patch.setattr(Path, "write_bytes", gone)
         assert site.run(batch)[0].status is BatchState.FAILED
-        until(lambda: "another has gone on with it meanwhile" in caplog.text)
+        until(lambda: "another worker has continued it meanwhile" in caplog.text)
     assert site.only_job(batch).message == "stopped by ann: asked for"
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []

@@ -44,7 +44,7 @@ def derive(site: Site, namespace: str, lot: str) -> None:
 
 def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> None:
     batch = deposited(site)
-    namespace = site.context.collection("maps").namespace
+    namespace = site.context.collections.get("maps").namespace
     derive(site, namespace, batch.id)
     found = provenance(site.plane, name_of(site.plane, namespace, "sheets", batch.id))
     sheets, maps = found.versions
@@ -68,7 +68,7 @@ def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> 
 def test_as_of_a_time_before_the_update_report_a_lot_has_the_same_deposit(site: Site) -> None:
     batch = some_missing(site, FILES, "legend.txt")
     site.run(batch)
-    namespace = site.context.collection("maps").namespace
+    namespace = site.context.collections.get("maps").namespace
     name = name_of(site.plane, namespace, "maps", batch.id)
     before, then = provenance(site.plane, name), site.clock()
     [deposit] = before.versions[0].deposits
@@ -81,13 +81,13 @@ def test_as_of_a_time_before_the_update_report_a_lot_has_the_same_deposit(site: 
 
 def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site: Site) -> None:
     batch = deposited(site)
-    namespace = site.context.collection("maps").namespace
+    namespace = site.context.collections.get("maps").namespace
     derive(site, namespace, batch.id)
     name = name_of(site.plane, namespace, "sheets")
     end = verify(site.plane, name, upstream=True)[-1]
     assert (end.kind, end.done.faults, end.done.objects) == (VerifyStepKind.END, 0, len(FILES))
     assert_all_holds(site.plane.settings)
-    depository = site.context.depository(site.context.collection("maps"))
+    depository = site.context.storage.depository(site.context.collections.get("maps"))
     objects = site.stored(site.jobs(batch)[0])
     file = depository.files(objects.ark)[0]
     uri = f"{depository.url}/{file.key}"

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.ingest.intake.fetching import Fetched, Wanted, fetch
+from penstock.ingest.intake.fetching import FetchedFile, FileRequest, fetch
 from penstock.ingest.intake.outbound import open_client
 from penstock.ingest.intake.places import Places
 from tests.web import Web
@@ -31,12 +31,12 @@ class IngestService:
         self.slept: list[float] = []
         self.at_hand = 0
 
-    def fetch(self, url: str, name: str = "a.bin", **options: Any) -> Fetched:
+    def fetch(self, url: str, name: str = "a.bin", **options: Any) -> FetchedFile:
         wanted = {key: options.pop(key) for key in ("digest", "size") if key in options}
         algorithm = options.pop("algorithm", "sha-256" if "digest" in wanted else None)
         return fetch(
             self.client,
-            Wanted(url, name, algorithm, **wanted),
+            FileRequest(url, name, algorithm, **wanted),
             self.folder,
             **{"places": self.places, "sleep": self.slept.append, "progress": self.add, **options},
         )

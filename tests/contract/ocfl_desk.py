@@ -10,7 +10,7 @@ from ocfl import StorageRoot
 from ocfl.validator import Validator
 
 from penstock.ingest.archive.ocfl.inventory import NewFile, object_root
-from penstock.ingest.archive.ocfl.repository import Depository, Stored
+from penstock.ingest.archive.ocfl.repository import Depository, StoredVersion
 from penstock.objects import Objects
 
 ARK = "ark:/99999/fk4abc"
@@ -27,7 +27,9 @@ class IngestService:
         self.depository = Depository(objects)
         self._work = work
 
-    def deposit(self, key: str, files: Files, ark: str = ARK, *, update: bool = False) -> Stored:
+    def deposit(
+        self, key: str, files: Files, ark: str = ARK, *, update: bool = False
+    ) -> StoredVersion:
         new = [self.new_file(name, content) for name, content in files.items()]
         return self.depository.store(
             ark, key, new, update=update, who="ada@example.org", message="a deposit", now=NOW

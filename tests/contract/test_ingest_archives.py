@@ -64,7 +64,7 @@ def refused(archive: Path, limits: ArchiveLimits = LIMITS) -> str:
 
 @pytest.mark.parametrize("files", [FILES, UNICODE])
 @pytest.mark.parametrize("mode", ["zip", *TAR_MODES])
-def test_archives_are_told_by_their_content(
+def test_archives_are_recognized_by_content(
     tmp_path: Path, mode: str, files: dict[str, bytes]
 ) -> None:
     archive = tmp_path / "named.whatever"
@@ -103,7 +103,7 @@ def test_unpacking_twice_does_no_harm(tmp_path: Path) -> None:
     assert (target / "a.txt").stat() == made
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     make_zip(tmp_path / "a.zip", FILES)
     (tmp_path / ".out.killed.new").mkdir()
     (tmp_path / ".out.killed.new" / "half").write_bytes(b"half")
@@ -113,7 +113,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "out"]
 
 
-def test_what_is_discarded_is_gone_at_once_and_leaves_nothing(
+def test_discarded_files_are_removed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_zip(tmp_path / "a.zip", FILES)
@@ -318,7 +318,7 @@ def test_a_header_that_fills_the_memory(tmp_path: Path) -> None:
     assert "a header has 20,971,520 bytes" in refused(path)
 
 
-def test_what_is_skipped_counts_too(tmp_path: Path) -> None:
+def test_skipped_bytes_are_counted(tmp_path: Path) -> None:
     make_tar(tmp_path / "plain.tar", {"a": b"a"})
     path = tmp_path / "a.tar.gz"
     path.write_bytes(gzip.compress((tmp_path / "plain.tar").read_bytes() + bytes(80 << 20)))
@@ -347,7 +347,7 @@ def test_a_zip_that_points_before_its_beginning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", bytes(10_000), b"\x1f\x8b", b"\x1f\x8bjunk" * 99])
-def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.zip").write_bytes(data)
     assert refused(tmp_path / "a.zip")
 
@@ -359,7 +359,7 @@ def test_an_archive_without_files(tmp_path: Path) -> None:
     assert "has no files" in refused(tmp_path / "a.tar")
 
 
-def test_a_full_disk_is_said_to_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

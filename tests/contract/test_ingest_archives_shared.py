@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.ingest.intake.archives import ArchiveLimits, unpack
-from penstock.ingest.stages.payload import write_whole
+from penstock.ingest.intake.payload import replace_file
 
 FILES = {"a.txt": b"alpha", "folder/b.txt": b"beta"}
 STEPS_MIN = 12  # files and folders that are opened, made, renamed and removed
@@ -96,9 +96,7 @@ def meet(folder: Path, late: int, timely: int) -> bool:
 
 
 @pytest.mark.parametrize("timely", [1, 5, 11])
-def test_one_who_slept_takes_nothing_from_one_who_unpacks_the_same(
-    tmp_path: Path, timely: int
-) -> None:
+def test_a_late_process_does_not_remove_an_active_draft(tmp_path: Path, timely: int) -> None:
     late = next(
         step for step in range(1, STEPS_MAX) if not meet(tmp_path / str(step), step, timely)
     )
@@ -114,8 +112,8 @@ def test_a_file_that_is_written_again_is_always_whole(tmp_path: Path) -> None:
     path = tmp_path / "site" / "mrt-erc.txt"
     path.parent.mkdir()
     for step in range(1, STEPS_MAX):
-        write_whole(path, b"who: jo\n")
-        writer = Process(lambda: write_whole(path, b"who: jo\n"), path.parent, step)
+        replace_file(path, b"who: jo\n")
+        writer = Process(lambda: replace_file(path, b"who: jo\n"), path.parent, step)
         assert path.read_bytes() == b"who: jo\n"
         if writer.is_over:
             break

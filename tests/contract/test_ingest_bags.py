@@ -64,7 +64,7 @@ def test_a_bag_that_is_incomplete(bag: Path) -> None:
         verify_bag(bag)
 
 
-def test_of_very_many_faults_the_first_are_told_and_how_many_there_are(bag: Path) -> None:
+def test_many_faults_of_a_bag_are_cut_with_their_number(bag: Path) -> None:
     lines = (f"{'0' * 128}  data/{number:05}.tif\n" for number in range(20_000))
     with (bag / "manifest-sha512.txt").open("a") as manifest:
         manifest.writelines(lines)

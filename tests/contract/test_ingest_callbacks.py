@@ -254,7 +254,7 @@ def test_a_slow_body_does_not_hold_the_worker(
     assert len(sent) < 10_000
 
 
-def test_a_worker_that_stops_gives_up_between_tries(web: Web, caller: Caller) -> None:
+def test_a_stopping_worker_ends_between_tries(web: Web, caller: Caller) -> None:
     url = web.on("/hook", status(503))
     with pytest.raises(Unavailable, match="was answered 503; this worker is stopping"):
         caller.call(url, stop=lambda: bool(caller.slept))
@@ -345,7 +345,7 @@ def test_no_secret_is_never_right() -> None:
 
 
 @given(secret=st.text(min_size=1), body=st.binary(), other=st.binary())
-def test_what_is_signed_verifies_and_nothing_else(secret: str, body: bytes, other: bytes) -> None:
+def test_only_the_signed_body_verifies(secret: str, body: bytes, other: bytes) -> None:
     header = sign(secret, body, NOW)
     assert verify(secret, header, body, NOW)
     assert verify(secret, header, other, NOW) == (other == body)

@@ -153,7 +153,7 @@ def test_the_body_of_a_redirect_is_not_read(web: Web) -> None:
     assert hung_up.wait(HANG_SECONDS)
 
 
-def test_a_redirect_to_what_is_no_url(web: Web) -> None:
+def test_a_redirect_to_an_invalid_url_is_refused(web: Web) -> None:
     url = web.on("/a", redirect("http://host:port/"))
     with pytest.raises(Invalid, match="redirects to what is no URL"):
         get(url, Places((web.url,)))
@@ -295,7 +295,7 @@ def test_a_link_put_there_after_the_check_is_not_followed(
         open_file(f"file://{tmp_path}/in/folder/a", Places((f"file://{tmp_path}/in",)))
 
 
-def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
+def test_a_special_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     places = Places((f"file://{tmp_path}", "file:///dev"))
     for url in (f"file://{tmp_path}/fifo", f"file://{tmp_path}", "file:///dev/zero"):

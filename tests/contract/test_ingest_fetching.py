@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavailable
-from penstock.ingest.intake.fetching import Fetched, Stopped, Wanted, fetch_all
+from penstock.ingest.intake.fetching import (
+    FetchedFile,
+    FetchStopped,
+    FileRequest,
+    fetch_all,
+)
 from penstock.ingest.intake.outbound import open_client
 from penstock.ingest.intake.places import Places
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
@@ -30,7 +35,7 @@ def test_a_file_comes_with_its_digests(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     found = desk.fetch(url, "deep/er/a.bin", digest=digest(BODY, "md5"), algorithm="md5")
     digests = {"sha-512": digest(BODY, "sha512"), "md5": digest(BODY, "md5")}
-    assert found == Fetched("deep/er/a.bin", len(BODY), digests, fetched=True)
+    assert found == FetchedFile("deep/er/a.bin", len(BODY), digests, is_new=True)
     assert desk.content("deep/er/a.bin") == BODY
     assert desk.at_hand == len(BODY)
     assert desk.web.asked("/a")[0].headers["accept-encoding"] == "identity"
@@ -47,7 +52,7 @@ def test_a_file_that_is_there_and_good_is_not_fetched_again(desk: IngestService)
     first = desk.fetch(url)
     for known in ({}, {"size": len(BODY)}, {"digest": digest(BODY).upper()}):
         again = desk.fetch(url, **known)
-        assert not again.fetched
+        assert not again.is_new
         assert again.digests["sha-512"] == first.digests["sha-512"]
     assert len(desk.web.requests) == 1
 
@@ -56,7 +61,7 @@ def test_a_file_that_is_there_and_wrong_is_fetched_again(desk: IngestService) ->
     url = desk.web.on("/a", content(BODY))
     for known in ({"size": len(BODY)}, {"digest": digest(BODY)}):
         (desk.folder / "a.bin").write_bytes(b"wrong")
-        assert desk.fetch(url, **known).fetched
+        assert desk.fetch(url, **known).is_new
         assert desk.content() == BODY
 
 
@@ -228,9 +233,7 @@ def test_an_unknown_algorithm_is_refused(desk: IngestService) -> None:
     assert "sha-512, sha-512/256" in message
 
 
-def test_a_full_disk_is_said_to_be_full(
-    desk: IngestService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported(desk: IngestService, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -242,14 +245,16 @@ def test_a_full_disk_is_said_to_be_full(
 
 def test_waiting_ends_when_the_work_is_stopped(desk: IngestService) -> None:
     url = desk.web.on("/a", status(503, {"Retry-After": 60}))
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         desk.fetch(url, stop=lambda: len(desk.slept) >= 2)
     assert desk.slept == [1.0, 1.0]
 
 
 def test_many_files_come_at_once(desk: IngestService) -> None:
     bodies = {f"f/{number}": BODY[:number] for number in range(40)}
-    wanted = [Wanted(desk.web.on(f"/{name}", content(body)), name) for name, body in bodies.items()]
+    wanted = [
+        FileRequest(desk.web.on(f"/{name}", content(body)), name) for name, body in bodies.items()
+    ]
     left = desk.folder.parent / ".producer.parts" / "of-a-killed-process.note"
     left.parent.mkdir()
     left.write_bytes(b"{}")
@@ -263,7 +268,7 @@ def test_many_files_come_at_once(desk: IngestService) -> None:
     assert [path.name for path in desk.folder.parent.iterdir()] == ["producer"]
 
 
-def test_the_first_failure_ends_the_rest_and_names_its_url(desk: IngestService) -> None:
+def test_the_first_failure_stops_the_rest(desk: IngestService) -> None:
     asked = threading.Event()
 
     def endless(request: Request, connection: socket.socket) -> None:
@@ -278,25 +283,27 @@ def test_the_first_failure_ends_the_rest_and_names_its_url(desk: IngestService) 
 
     urls = [desk.web.on("/0", endless), desk.web.on("/1", missing)]
     urls += [desk.web.on(f"/{number}", content(BODY)) for number in range(2, 20)]
-    wanted = [Wanted(url, url.rpartition("/")[2]) for url in urls]
+    wanted = [FileRequest(url, url.rpartition("/")[2]) for url in urls]
     with pytest.raises(NotFound, match=f"{urls[1]} is not there"):
         fetch_all(desk.client, wanted, desk.folder, places=desk.places, concurrency=2)
     assert desk.names() == []
     assert len(desk.web.requests) == 2
 
 
-def test_a_second_time_only_what_is_missing_is_fetched(desk: IngestService) -> None:
+def test_a_second_fetch_gets_only_missing_files(desk: IngestService) -> None:
     urls = [desk.web.on(f"/{number}", content(BODY)) for number in range(3)]
     desk.web.on("/1", status(404), content(BODY))
-    wanted = [Wanted(url, str(number)) for number, url in enumerate(urls)]
+    wanted = [FileRequest(url, str(number)) for number, url in enumerate(urls)]
     with pytest.raises(NotFound):
         fetch_all(desk.client, wanted, desk.folder, places=desk.places, concurrency=1)
     again = fetch_all(desk.client, wanted, desk.folder, places=desk.places)
-    assert [file.fetched for file in again] == [False, True, True]
+    assert [file.is_new for file in again] == [False, True, True]
 
 
 def test_many_files_have_one_limit_together(desk: IngestService) -> None:
-    wanted = [Wanted(desk.web.on(f"/{number}", content(BODY)), str(number)) for number in range(4)]
+    wanted = [
+        FileRequest(desk.web.on(f"/{number}", content(BODY)), str(number)) for number in range(4)
+    ]
     room = 4 * len(BODY)
     with pytest.raises(TooLarge, match="the files together"):
         fetch_all(desk.client, wanted, desk.folder, places=desk.places, bytes_max=room - 1)
@@ -306,6 +313,6 @@ def test_many_files_have_one_limit_together(desk: IngestService) -> None:
 
 def test_no_files_and_doubled_names(desk: IngestService) -> None:
     assert fetch_all(desk.client, [], desk.folder, places=desk.places) == []
-    twice = [Wanted(f"{desk.web.url}/{name}", "same") for name in "ab"]
+    twice = [FileRequest(f"{desk.web.url}/{name}", "same") for name in "ab"]
     with pytest.raises(Invalid, match="have one name"):
         fetch_all(desk.client, twice, desk.folder, places=desk.places)

@@ -10,12 +10,19 @@ from msgspec.structs import replace
 
 from penstock.config import Settings
 from penstock.errors import Invalid, PenstockError, Unavailable
-from penstock.ingest.context import IngestContext, Later
+from penstock.ingest.context import (
+    CollectionCache,
+    IngestContext,
+    OutboundClients,
+    Postponed,
+    Runtime,
+    StorageRegistry,
+)
 from penstock.ingest.models import Identifiers, IngestJob, JobChange
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.sql.locks import LOOKS
 from penstock.ingest.queue.sql.store import SqlIngestStore
-from penstock.ingest.stages import provisioning
+from penstock.ingest.stages import JobStage, provisioning
 from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.daemon import JobDaemon
 from penstock.plane import Plane
@@ -62,7 +69,7 @@ def stores(plane: Plane) -> tuple[Losing, SqlIngestStore, SqlIngestStore]:
     return catalog, SqlIngestStore(catalog, "one"), SqlIngestStore(plane.catalog, "two")
 
 
-def test_what_a_lost_claim_has_locked_is_free_again_soon(plane: Plane) -> None:
+def test_locks_of_a_lost_claim_are_released_soon(plane: Plane) -> None:
     catalog, one, two = stores(plane)
     processing_batch(one, 2)
     [known] = one.claim_jobs(IngestState.PENDING, 1)
@@ -78,14 +85,14 @@ def test_what_a_lost_claim_has_locked_is_free_again_soon(plane: Plane) -> None:
     assert one.job(known.id).locked_by == known.locked_by
 
 
-def test_a_lock_that_is_given_up_while_the_database_is_away_is_free_once_it_is_back(
+def test_a_release_during_an_outage_takes_effect_after_it(
     plane: Plane,
 ) -> None:
     catalog, one, two = stores(plane)
     batch = processing_batch(one, 1)
     [job] = one.claim_jobs(IngestState.PENDING, 1)
     catalog.lost, catalog.is_made = "submit", False
-    one.let_go([job])
+    one.release([job])
     catalog.lost = ""
     for _ in range(LOOKS + 2):
         one.keep_alive()
@@ -94,14 +101,14 @@ def test_a_lock_that_is_given_up_while_the_database_is_away_is_free_once_it_is_b
     assert one.batch(batch.id).status is BatchState.PROCESSING
 
 
-def test_a_late_let_go_leaves_alone_what_the_session_has_locked_since(plane: Plane) -> None:
+def test_a_late_release_keeps_newer_locks(plane: Plane) -> None:
     _, one, _ = stores(plane)
     processing_batch(one, 1)
     [first] = one.claim_jobs(IngestState.PENDING, 1)
     moved = move_job(first, IngestState.ESTIMATING, plane.clock())
     one.change_jobs([JobChange(first, moved)])
     [second] = one.claim_jobs(IngestState.ESTIMATING, 1)
-    one.let_go([first])
+    one.release([first])
     assert one.job(second.id).locked_by == second.locked_by != ""
 
 
@@ -112,22 +119,25 @@ class Bench:
         self.store = SqlIngestStore(plane.catalog, "worker")
         self.losing: Any = Losing(self.store)
         self.context = IngestContext(
-            plane.settings,
             plane.catalog,
             self.losing,
-            plane.clock,
-            Mailer.open(None),
-            plane.secrets,
+            CollectionCache(plane.catalog, plane.clock),
+            StorageRegistry(plane.catalog, plane.settings),
+            OutboundClients(plane.settings, Mailer.open(None), plane.secrets),
+            Runtime(plane.settings, plane.clock),
         )
         self.worked: list[str] = []
         self.daemon = JobDaemon(
-            stage, self.work, self.context, concurrency=1, poll_seconds=WAIT_SECONDS_MAX
+            JobStage(stage, self.work),
+            self.context,
+            concurrency=1,
+            poll_seconds=WAIT_SECONDS_MAX,
         )
 
     def work(self, context: IngestContext, job: IngestJob) -> IngestJob:
         """Move it on."""
         self.worked.append(job.id)
-        return move_job(job, IngestState.ESTIMATING, context.clock())
+        return move_job(job, IngestState.ESTIMATING, context.runtime.clock())
 
     def close(self) -> None:
         """Give up every lock."""
@@ -135,9 +145,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("is_made", [True, False])
-def test_what_was_done_while_the_store_was_away_is_written_down_once_it_is_back(
-    plane: Plane, is_made: bool
-) -> None:
+def test_results_during_an_outage_are_written_after_it(plane: Plane, is_made: bool) -> None:
     with closing(Bench(plane, IngestState.PENDING)) as bench:
         processing_batch(bench.store, 1)
         bench.losing.lost, bench.losing.is_made = "change_jobs", is_made
@@ -162,8 +170,7 @@ def test_a_job_that_fails_after_its_ark_was_noted_is_not_locked_for_ever(plane: 
             raise Invalid("the object store refuses it")
 
         daemon = JobDaemon(
-            IngestState.PROCESSING,
-            work,
+            JobStage(IngestState.PROCESSING, work),
             bench.context,
             concurrency=1,
             poll_seconds=WAIT_SECONDS_MAX,
@@ -196,6 +203,6 @@ def test_a_job_waits_while_the_catalog_is_away(plane: Plane) -> None:
         [job] = bench.store.claim_jobs(IngestState.PENDING, 1)
         catalog: Any = Losing(plane.catalog)
         catalog.lost, catalog.is_made = "read", False
-        bench.context.catalog = catalog
-        with pytest.raises(Later, match="the database is away"):
-            bench.context.profile(job)
+        bench.context.collections = CollectionCache(catalog, plane.clock)
+        with pytest.raises(Postponed, match="the database is away"):
+            bench.context.collections.of_job(job)

@@ -12,12 +12,18 @@ from msgspec.structs import replace
 
 from penstock.clock import parse_time, to_datetime
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.notifications.mail import Letter, Mailer, MailPlace, Undelivered, check_address
+from penstock.ingest.notifications.mail import (
+    Mailer,
+    MailLetter,
+    MailServerUrl,
+    Undelivered,
+    check_address,
+)
 from tests.mail import CERTIFICATE, LOGIN_FIRST, NO_SUCH_MAILBOX, MailServer, Tls
 
 NOW = parse_time("2026-11-15T10:00:00Z")
 SENDER = "penstock@example.org"
-LETTER = Letter(
+LETTER = MailLetter(
     to=("anna@example.org",),
     subject="[Penstock] batch bid0000000001 of maps: 9 completed, 1 failed",
     text="Batch: bid0000000001\n\n.one dot\nFrom the start\n",
@@ -106,7 +112,7 @@ def test_a_subject_cannot_add_a_header(mail: MailServer, subject: str) -> None:
     assert mail.messages == []
 
 
-def test_a_subject_that_looks_encoded_stays_what_it_is(mail: MailServer) -> None:
+def test_a_subject_that_looks_encoded_is_unchanged(mail: MailServer) -> None:
     subject = "=?utf-8?q?map=0D=0ABcc:_eve@example.org?="
     mailer(mail.url).send(replace(LETTER, subject=subject))
     (message,) = mail.messages
@@ -126,7 +132,7 @@ def test_a_message_id_cannot_add_a_header(mail: MailServer, message_id: str) -> 
     assert mail.messages == []
 
 
-def test_a_letter_to_nobody_is_refused(mail: MailServer) -> None:
+def test_a_letter_without_addresses_is_refused(mail: MailServer) -> None:
     with pytest.raises(Invalid, match="has no address to go to"):
         mailer(mail.url).send(replace(LETTER, to=()))
 
@@ -271,7 +277,7 @@ def test_a_server_that_wants_a_login() -> None:
         assert server.messages == []
 
 
-def test_a_password_is_not_sent_in_the_clear_unless_the_url_says_so() -> None:
+def test_a_password_needs_tls_unless_the_url_disables_it() -> None:
     with MailServer.start(users={"penstock": "s3cret"}) as server:
         url = server.url_for("penstock", "s3cret")
         with pytest.raises(Undelivered, match="STARTTLS extension not supported"):
@@ -282,7 +288,7 @@ def test_a_password_is_not_sent_in_the_clear_unless_the_url_says_so() -> None:
 
 
 @pytest.mark.parametrize("tls", ["starttls", "smtps"])
-def test_a_certificate_that_nobody_vouches_for_is_refused(tls: Tls) -> None:
+def test_an_untrusted_certificate_is_refused(tls: Tls) -> None:
     with MailServer.start(tls=tls) as server:
         url = f"{server.url}?starttls=yes" if tls == "starttls" else server.url
         with pytest.raises(Undelivered, match="certificate verify failed"):
@@ -301,7 +307,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tls: Tls) -> None:
     ],
 )
 def test_a_url_of_a_mail_server(url: str, shown: str, starttls: bool) -> None:
-    place = MailPlace.parse(url)
+    place = MailServerUrl.parse(url)
     assert str(place) == shown
     assert place.starttls is starttls
     assert "pw" not in repr(place)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.archive.arks import BETANUMERIC, ark_of, check_character, spin
+from penstock.ingest.archive.ezid import EzidMinter
 from penstock.ingest.archive.metadata import Description
-from penstock.ingest.archive.minting import EzidMinter
 
 SHORTEST_IDS = 8410**2
 NUMBERS = st.integers(0, 8410**4)
@@ -185,7 +185,7 @@ def test_the_ark_is_found_in_every_form_of_the_answer(
     assert minter_at(ezid, client, Naps()).mint(NOBODY) == ARK
 
 
-def test_a_refusal_is_final_and_says_why(ezid: Ezid, client: httpx.Client) -> None:
+def test_a_refusal_is_final_with_a_reason(ezid: Ezid, client: httpx.Client) -> None:
     ezid.answers = [(400, "error: bad request - no such shoulder\nmore")]
     with pytest.raises(Invalid) as caught:
         minter_at(ezid, client, Naps()).mint(NOBODY)

@@ -11,13 +11,13 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Unavailable
-from penstock.ingest.models import Numbered, Numbers, Reserved
+from penstock.ingest.models import NumberRange, NumberSequence, Reservation
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.queue.sql import commands
 from penstock.ingest.queue.sql.commands import ReserveNumbers
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.plane import Plane
-from penstock.zookeeper import Session
+from penstock.zookeeper import ZooKeeperSession
 from tests.acceptance.ingest_scene import zookeeper_tree
 from tests.databases import sqlite_database
 from tests.ingest_stores import new_jobs, pending_batch
@@ -44,11 +44,13 @@ def given(store: IngestStore, uid: str) -> list[int]:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few numbers are reserved at once that they are soon used up."""
-    monkeypatch.setattr(commands, "AT_ONCE", {Numbered.BATCHES: 3, Numbered.JOBS: 5})
+    monkeypatch.setattr(
+        commands, "RESERVED_COUNTS", {NumberSequence.BATCHES: 3, NumberSequence.JOBS: 5}
+    )
 
 
 @pytest.mark.usefixtures("few")
-def test_a_queue_that_is_moved_goes_on_counting(database_url: str, zookeeper_url: str) -> None:
+def test_a_moved_queue_continues_the_numbers(database_url: str, zookeeper_url: str) -> None:
     here, there, elsewhere = IN_DATABASE, f"{zookeeper_url}-a", f"{zookeeper_url}-b"
     found: list[list[int]] = []
     for turn, url in enumerate((here, there, elsewhere, there, here, elsewhere, there)):
@@ -75,12 +77,13 @@ def test_a_queue_that_stays_where_it_is_leaves_no_number_out(
     assert found == [[n, 2 * n - 1, 2 * n] for n in range(1, 7)]
 
 
-def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
-    database_url: str, zookeeper_url: str
-) -> None:
-    with Session.open(zookeeper_url) as session:
+def test_a_queue_ahead_of_the_database_continues(database_url: str, zookeeper_url: str) -> None:
+    with ZooKeeperSession.open(zookeeper_url) as session:
         ZkIngestStore(
-            session, "before", clock=lambda: 0, reserve=lambda *_: Reserved(Numbers(1, 1000), 0)
+            session,
+            "before",
+            clock=lambda: 0,
+            reserve=lambda *_: Reservation(NumberRange(1, 1000), 0),
         )
         session.create_sequences("/batches/bid", 40)
     with queue(database_url, zookeeper_url) as store:
@@ -90,7 +93,7 @@ def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_queue_that_is_put_back_from_a_backup_gives_no_number_again(
+def test_a_restored_queue_repeats_no_number(
     tmp_path: Path,
 ) -> None:
     database_url = sqlite_database(tmp_path / "penstock.db")
@@ -134,44 +137,46 @@ def test_a_process_that_is_behind_another_gives_its_numbers_all_the_same(
     with Plane.open(Settings(database=database_url)) as plane:
 
         def reserve(
-            queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None
-        ) -> Reserved:
+            queue: str, name: NumberSequence, wanted: NumberRange, is_put_back: bool | None
+        ) -> Reservation:
             if is_put_back is None:  # another is faster
-                with Session.open(zookeeper_url) as other:
+                with ZooKeeperSession.open(zookeeper_url) as other:
                     store = ZkIngestStore(other, "other", clock=lambda: 0, reserve=directly)
                     others.append(given(store, f"other-{name}"))
             return directly(queue, name, wanted, is_put_back)
 
         def directly(
-            queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None
-        ) -> Reserved:
+            queue: str, name: NumberSequence, wanted: NumberRange, is_put_back: bool | None
+        ) -> Reservation:
             command = ReserveNumbers(queue, name, wanted, is_put_back)
             return plane.catalog.submit(command).result()
 
-        with Session.open(zookeeper_url) as session:
+        with ZooKeeperSession.open(zookeeper_url) as session:
             store = ZkIngestStore(session, "slow", clock=lambda: 0, reserve=reserve)
             assert given(store, "slow") == [2, 5, 6]
     assert others == [[3, 3, 4], [4, 7, 8]]
 
 
-def test_numbers_of_another_queue_are_passed_over_and_the_log_says_so(
+def test_numbers_of_another_queue_are_skipped_and_logged(
     database_url: str, zookeeper_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Plane.open(Settings(database=database_url)) as plane:
-        reserve = ReserveNumbers("another", Numbered.JOBS, Numbers(2_500, 2_500))
+        reserve = ReserveNumbers("another", NumberSequence.JOBS, NumberRange(2_500, 2_500))
         taken = plane.catalog.submit(reserve).result().numbers
     with caplog.at_level(logging.INFO), queue(database_url, zookeeper_url) as store:
         assert given(store, "one") == [1, taken.last + 1, taken.last + 2]
-    assert f"jobs: the numbers up to {taken.last} are another queue's" in caplog.text
+    assert "jobs: skipping numbers up to 12500" in caplog.text
 
 
 def test_numbers_that_cannot_be_reserved_are_not_given_and_leave_nothing(
     database_url: str, zookeeper_url: str
 ) -> None:
-    def away(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
+    def away(
+        queue: str, name: NumberSequence, wanted: NumberRange, is_put_back: bool | None
+    ) -> Reservation:
         raise Unavailable("the database is away")
 
-    with Session.open(zookeeper_url) as session:
+    with ZooKeeperSession.open(zookeeper_url) as session:
         store = ZkIngestStore(session, "cut off", clock=lambda: 0, reserve=away)
         with pytest.raises(Unavailable, match="the database is away"):
             pending_batch(store)

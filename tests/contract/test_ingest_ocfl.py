@@ -10,7 +10,7 @@ from ocfl.layout_registry import get_layout
 
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.archive.ocfl.inventory import content_path, object_root
-from penstock.ingest.archive.ocfl.repository import Depository, Stored
+from penstock.ingest.archive.ocfl.repository import Depository, StoredVersion
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Files, IngestService, open_desk
 
@@ -27,7 +27,7 @@ TWO: Files = {"producer/data.csv": b"a,b\n3,4\n", "system/mrt-erc.txt": b"erc:\n
 def test_a_new_object(desk: IngestService) -> None:
     stored = desk.deposit("key-1", ONE)
     inventory = (desk.folder / object_root(ARK) / "inventory.json").read_bytes()
-    assert stored == Stored(
+    assert stored == StoredVersion(
         ark=ARK,
         version=1,
         location=object_root(ARK),
@@ -41,7 +41,7 @@ def test_a_new_object(desk: IngestService) -> None:
     desk.check(ARK)
 
 
-def test_the_version_says_who_when_and_why(desk: IngestService) -> None:
+def test_a_version_records_user_time_and_message(desk: IngestService) -> None:
     desk.deposit("bid0000000001/jid0000000002", ONE)
     version = desk.depository.read(ARK).versions["v1"]
     assert version.created == "2027-01-15T08:00:00.000Z"
@@ -299,15 +299,15 @@ def test_what_is_not_there(desk: IngestService) -> None:
         ("v1/content/*/producer/data.csv", b"a,b\n1,3\n", "has sha512"),
         ("v1/content/*/producer/data.csv", None, "is missing"),
         ("v1/content/stranger", b"", "belongs to no version"),
-        ("v1/inventory.json", b"{}", "is no inventory"),
+        ("v1/inventory.json", b"{}", "is not an inventory"),
         ("v1/inventory.json", None, "is missing"),
         ("v1/inventory.json.sha512", b"", "is not the digest"),
         ("v2/inventory.json", b"{}", "differs from"),
         ("v2/inventory.json.sha512", None, "is missing"),
         ("inventory.json", None, "is missing"),
-        ("inventory.json", b"{}", "is no inventory"),
+        ("inventory.json", b"{}", "is not an inventory"),
         ("inventory.json.sha512", b"00 inventory.json", "is not the digest"),
-        ("0=ocfl_object_1.1", b"x", "does not say what its name says"),
+        ("0=ocfl_object_1.1", b"x", "does not have the content that its name requires"),
         ("0=ocfl_object_1.1", None, "is missing"),
     ],
 )
@@ -335,9 +335,9 @@ def test_nothing_is_built_on_a_damaged_inventory(desk: IngestService) -> None:
         desk.deposit("key-2", TWO)
 
 
-def test_an_inventory_of_another_tool_is_not_cut_down(desk: IngestService) -> None:
+def test_an_inventory_of_another_tool_is_refused(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     key = f"{object_root(ARK)}/inventory.json"
     desk.objects.put(key, desk.objects.get(key).replace(b'"head"', b'"fixity": {}, "head"'))
-    with pytest.raises(Invalid, match="no inventory that Penstock can go on from"):
+    with pytest.raises(Invalid, match="not an inventory that Penstock can continue"):
         desk.deposit("key-2", TWO)

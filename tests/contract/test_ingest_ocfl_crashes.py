@@ -126,7 +126,7 @@ def _exists(desk: IngestService) -> bool:
     return True
 
 
-def test_what_a_killed_deposit_had_stored_is_used_if_it_is_right(tmp_path: Path) -> None:
+def test_content_of_a_killed_deposit_is_reused_if_good(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "scene", is_first=True, writes=3)
     [content] = (scene.desk.folder / object_root(ARK) / "v1" / "content").iterdir()
     good, wrong = content / "producer" / "new", content / "producer" / "old"

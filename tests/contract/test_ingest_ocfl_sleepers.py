@@ -205,6 +205,6 @@ def test_content_that_a_listing_misses_is_not_taken_for_lost(tmp_path: Path) -> 
     blind = Depository(Blind.open(str(desk.folder)))
     storing(files)(blind)
     storing(files)(blind)
-    blind.give_up(ARK, "first")
+    blind.abandon(ARK, "first")
     assert desk.content() == FIRST
     desk.check(ARK)

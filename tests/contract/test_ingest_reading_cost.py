@@ -16,8 +16,8 @@ from penstock.ingest.lots import BatchLotRow
 from penstock.ingest.queue.sql.rows import (
     BatchRow,
     CounterRow,
-    HoldRow,
-    JobRow,
+    IngestHoldRow,
+    IngestJobRow,
     SessionRow,
     TallyRow,
 )
@@ -69,7 +69,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_ingest_tallies", _tallies(jobs))
     tx.write("put_ingest_counters", [CounterRow("batch", len(batches)), CounterRow("job", 99_999)])
     tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW, 10)])
-    tx.write("put_ingest_holds", [HoldRow("collection", PHOTOS, "ann", "full", NOW)])
+    tx.write("put_ingest_holds", [IngestHoldRow("collection", PHOTOS, "ann", "full", NOW)])
     for name in (MAPS, PHOTOS, LETTERS):
         tx.execute("put_collection", name=name, profile="{}", now=NOW)
     tx.write("put_datasets", [DEPOSITS])
@@ -107,8 +107,8 @@ def _batches() -> list[BatchRow]:
     return [*done, large, *others, *backlog]
 
 
-def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -> JobRow:
-    return JobRow(
+def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -> IngestJobRow:
+    return IngestJobRow(
         id=f"jid{number:010}",
         batch_id=batch_id,
         configuration="{}",
@@ -129,7 +129,7 @@ def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -
     )
 
 
-def _jobs() -> list[JobRow]:
+def _jobs() -> list[IngestJobRow]:
     """One of each completed batch; those of the large one, some of them in every state."""
     done = [_job(n, f"bid{n:010}", IngestState.COMPLETED) for n in range(1, DONE + 1)]
     states = [state for state in IngestState if state != IngestState.DELETED]
@@ -138,7 +138,7 @@ def _jobs() -> list[JobRow]:
     return done + [_job(n, LARGE, *each) for n, each in enumerate(some, DONE + 1)]
 
 
-def _tallies(jobs: list[JobRow]) -> list[TallyRow]:
+def _tallies(jobs: list[IngestJobRow]) -> list[TallyRow]:
     counts = Counter((job.batch_id, IngestState(job.status)) for job in jobs)
     for job in jobs:
         counts[ALL_BATCHES, IngestState(job.status)] += 1
@@ -219,9 +219,7 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
         tx.execute("put_ingest_progress", job_id=f"jid{n:010}", bytes=1, total=2, now=NOW)
 
 
-def test_no_read_of_ingest_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_ingest_reads_scan_only_their_results(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert [
         (name, params, found)

@@ -9,7 +9,7 @@ from penstock.config import Settings
 from penstock.errors import Conflict
 from penstock.ingest.archive.arks import ark_of
 from penstock.ingest.archive.register import (
-    ForgetWriter,
+    DeleteWriter,
     Identified,
     Identify,
     Offer,
@@ -87,20 +87,20 @@ def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: s
     assert plane.catalog.submit(RecordDeposit(row, storage, (), ())).result()
 
 
-def test_an_ark_given_by_hand_is_minted_for_nobody_else(plane: Plane) -> None:
+def test_a_named_ark_is_not_minted_for_another_deposit(plane: Plane) -> None:
     assert identified(plane, "by hand", primary=FIRST) == FIRST
     assert identified(plane, "minted") == SECOND
     assert identified(plane, "theirs", namespace="theirs") == THIRD
 
 
-def test_an_ark_given_by_hand_is_not_minted_in_the_same_moment(plane: Plane) -> None:
+def test_a_named_ark_is_not_minted_concurrently(plane: Plane) -> None:
     deposits = [asked("by hand", primary=FIRST), asked("minted"), asked("more", primary=THIRD)]
     sent = [plane.catalog.submit(deposit) for deposit in deposits]
     found = [each.result() for each in sent]
     assert [each.ark or (each.offer and each.offer.ark) for each in found] == [FIRST, SECOND, THIRD]
 
 
-def test_what_was_offered_and_is_given_by_hand_before_it_is_taken_up_is_not_minted(
+def test_an_offered_ark_that_was_named_meanwhile_is_not_minted(
     plane: Plane,
 ) -> None:
     offer = answered(plane, "minted", "k1").offer
@@ -110,14 +110,14 @@ def test_what_was_offered_and_is_given_by_hand_before_it_is_taken_up_is_not_mint
     assert identified(plane, "minted", "k1") == THIRD
 
 
-def test_what_is_not_taken_up_is_offered_to_nobody_else_and_bound_to_nothing(plane: Plane) -> None:
+def test_an_offer_not_taken_up_is_never_repeated(plane: Plane) -> None:
     assert answered(plane, "minted", "k1").offer == Offer(FIRST, 1)
     assert identified(plane, "minted", "k1") == SECOND
     assert identified(plane, "more", "k1") == SECOND
     assert identified(plane, "theirs", primary=FIRST, namespace="theirs") == FIRST
 
 
-def test_however_many_arks_were_given_by_hand_the_next_is_minted(plane: Plane) -> None:
+def test_minting_skips_any_number_of_named_arks(plane: Plane) -> None:
     arks = [ark_of(SHOULDER, number) for number in range(1, 252)]
     sent = [plane.catalog.submit(asked(f"by hand {ark}", primary=ark)) for ark in arks[:250]]
     assert [each.result().ark for each in sent] == arks[:250]
@@ -129,9 +129,9 @@ def test_a_deposit_that_comes_again_has_the_ark_that_it_had(plane: Plane) -> Non
     assert [identified(plane, key) for key in ("a", "b", "a")] == [FIRST, SECOND, FIRST]
 
 
-def test_an_ark_given_by_hand_stays_in_use_when_its_deposit_is_given_up(plane: Plane) -> None:
+def test_a_named_ark_stays_in_use_after_abandon(plane: Plane) -> None:
     identified(plane, "by hand", "k1", primary=FIRST)
-    plane.catalog.submit(ForgetWriter(FIRST, "by hand")).result()
+    plane.catalog.submit(DeleteWriter(FIRST, "by hand")).result()
     assert identified(plane, "minted") == SECOND
 
 
@@ -146,7 +146,7 @@ def test_an_ark_that_is_being_written_belongs_to_its_namespace(plane: Plane) -> 
 
 def test_an_ark_under_which_nothing_was_stored_is_free_again(plane: Plane) -> None:
     identified(plane, "ours", primary=FIRST)
-    plane.catalog.submit(ForgetWriter(FIRST, "ours")).result()
+    plane.catalog.submit(DeleteWriter(FIRST, "ours")).result()
     assert identified(plane, "theirs", primary=FIRST, namespace="theirs") == FIRST
     record(plane, "theirs", FIRST, namespace="theirs")
     with pytest.raises(Conflict, match=f"{FIRST} belongs to another namespace than 'ours'"):

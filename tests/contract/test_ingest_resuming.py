@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Unavailable
-from penstock.ingest.intake.fetching import Fetched, Stopped
+from penstock.ingest.intake.fetching import FetchedFile, FetchStopped
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head
@@ -53,7 +53,7 @@ def test_a_file_that_was_written_just_now_is_not_resumed_by_its_date(
     assert desk.ranges("/a") == [None, None]
 
 
-def test_another_process_goes_on_where_one_was_stopped(desk: IngestService) -> None:
+def test_another_process_continues_a_stopped_fetch(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
     with pytest.raises(Unavailable, match="in 1 tries"):
         desk.fetch(url, tries=1)
@@ -62,7 +62,7 @@ def test_another_process_goes_on_where_one_was_stopped(desk: IngestService) -> N
     assert desk.ranges("/a") == [None, "bytes=300000-"]
 
 
-def test_a_server_that_cuts_off_for_ever_is_given_up(desk: IngestService) -> None:
+def test_a_server_that_always_cuts_off_ends_the_fetch(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, etag=None, cut_after=1000))
     message = desk.refused(Unavailable, url)
     assert "in 4 tries" in message
@@ -85,14 +85,14 @@ def test_a_file_that_changed_between_tries_is_begun_again(desk: IngestService) -
     assert desk.content() == OTHER
 
 
-def test_a_server_that_joins_two_states_of_a_file_is_found_out(desk: IngestService) -> None:
+def test_a_server_that_joins_two_versions_is_detected(desk: IngestService) -> None:
     joins = content(OTHER, etag='"two"', heeds_if_range=False)
     url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
     assert desk.ranges("/a") == [None, "bytes=300000-", None]
 
 
-def test_a_part_of_which_the_server_does_not_say_what_it_is_of_is_not_joined(
+def test_a_part_without_a_mark_is_not_joined(
     desk: IngestService,
 ) -> None:
     joins = content(OTHER, etag=None, heeds_if_range=False)
@@ -149,7 +149,7 @@ def test_two_processes_do_not_write_one_file(desk: IngestService) -> None:
         began.set()
 
     url = desk.web.on("/a", drip([head(200, {"Content-Length": 8}), b"complete"], wait))
-    found: list[Fetched] = []
+    found: list[FetchedFile] = []
     first = threading.Thread(target=lambda: found.append(desk.fetch(url)))
     first.start()
     assert began.wait(HANG_SECONDS)
@@ -184,13 +184,13 @@ def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(
 
     whole = head(200, {"Content-Length": 8})
     url = desk.web.on("/a", drip([whole, b"complete"], clear))
-    with pytest.raises(Stopped, match="another process has cleared the folder"):
+    with pytest.raises(FetchStopped, match="another process has cleared the folder"):
         desk.fetch(url)
 
 
-def test_stopping_keeps_what_has_come(desk: IngestService) -> None:
+def test_a_stop_keeps_the_partial_file(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         desk.fetch(url, stop=lambda: desk.at_hand > 100_000)
     desk.fetch(url)
     first, second = desk.ranges("/a")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
-from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
+from penstock.ingest.intake.fetching import FetchStopped, FileRequest, size_of
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.web import Answer, content, hang_up, head, raw, redirect, status
 
@@ -24,41 +24,39 @@ def test_files_of_this_machine_are_copied(desk: IngestService, tmp_path: Path) -
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a b").write_bytes(BODY)
     url = f"file://{tmp_path}/in/a%20b"
-    assert size_of(desk.client, Wanted(url, "a"), desk.places) == len(BODY)
+    assert size_of(desk.client, FileRequest(url, "a"), desk.places) == len(BODY)
     assert desk.fetch(url, digest=digest(BODY)).size == len(BODY)
     assert desk.content() == BODY
     with pytest.raises(Invalid, match="add it to the collection's places"):
         desk.fetch(f"file://{tmp_path}/out", "b")
     with pytest.raises(NotFound, match="No such file"):
         desk.fetch(f"file://{tmp_path}/in/missing", "b")
-    assert desk.fetch(url).fetched is False
+    assert desk.fetch(url).is_new is False
 
 
-def test_copying_a_file_goes_on_where_it_was_stopped(desk: IngestService, tmp_path: Path) -> None:
+def test_a_stopped_copy_continues(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         desk.fetch(url, stop=lambda: desk.at_hand > 0)
     (part,) = desk.parts()
     assert part.stat().st_size == len(BODY)
     assert desk.fetch(url, digest=digest(BODY * 3)).size == 3 * len(BODY)
 
 
-def test_a_file_that_was_replaced_meanwhile_is_copied_anew(
-    desk: IngestService, tmp_path: Path
-) -> None:
+def test_a_replaced_file_is_copied_again(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         desk.fetch(url, stop=lambda: desk.at_hand > 0)
     (tmp_path / "in" / "b").write_bytes(OTHER * 3)
     (tmp_path / "in" / "b").replace(tmp_path / "in" / "a")
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER * 3, "sha512")
 
 
-def test_a_file_that_is_written_to_while_it_is_copied_is_copied_anew(
+def test_a_file_changed_during_the_copy_is_copied_again(
     desk: IngestService, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -97,7 +95,7 @@ def stored(body: bytes, **options: Any) -> Answer:
 def test_objects_of_a_bucket_are_fetched(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a%20b", stored(BODY))
     url = "s3://bucket/in/a%20b"
-    assert size_of(bucket.client, Wanted(url, "a"), bucket.places) == len(BODY)
+    assert size_of(bucket.client, FileRequest(url, "a"), bucket.places) == len(BODY)
     assert bucket.fetch(url, digest=digest(BODY)).size == len(BODY)
     assert bucket.content() == BODY
     assert "key/" in bucket.web.asked("/bucket/in/a%20b")[0].headers["authorization"]
@@ -105,7 +103,7 @@ def test_objects_of_a_bucket_are_fetched(bucket: IngestService) -> None:
 
 def test_an_object_is_resumed_while_it_is_the_same(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3))
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         bucket.fetch("s3://bucket/in/a", stop=lambda: bucket.at_hand > 0)
     (part,) = bucket.parts()
     kept = part.stat().st_size
@@ -113,9 +111,9 @@ def test_an_object_is_resumed_while_it_is_the_same(bucket: IngestService) -> Non
     assert bucket.ranges("/bucket/in/a") == [None, f"bytes={kept}-"]
 
 
-def test_an_object_that_was_overwritten_is_fetched_anew(bucket: IngestService) -> None:
+def test_an_overwritten_object_is_fetched_again(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3))
-    with pytest.raises(Stopped):
+    with pytest.raises(FetchStopped):
         bucket.fetch("s3://bucket/in/a", stop=lambda: bucket.at_hand > 0)
     bucket.web.on("/bucket/in/a", stored(OTHER * 3, etag='"two"'))
     found = bucket.fetch("s3://bucket/in/a")
@@ -143,7 +141,7 @@ def test_objects_that_cannot_be_fetched(
 ) -> None:
     bucket.web.on(f"/bucket/{key}", answer)
     bucket.refused(kind, f"s3://bucket/{key}", tries=1)
-    assert size_of(bucket.client, Wanted(f"s3://bucket/{key}", "a"), bucket.places) is None
+    assert size_of(bucket.client, FileRequest(f"s3://bucket/{key}", "a"), bucket.places) is None
 
 
 def test_uploaded_payloads_come_from_the_hook(desk: IngestService) -> None:
@@ -179,7 +177,7 @@ def test_the_size_is_estimated_without_failing(
     desk: IngestService, answer: Any, size: int | None
 ) -> None:
     desk.web.on("/there", content(b"abc"))
-    wanted = Wanted(desk.web.on("/a", answer), "a")
+    wanted = FileRequest(desk.web.on("/a", answer), "a")
     assert size_of(desk.client, wanted, desk.places) == size
     assert desk.web.asked("/a") == []
 
@@ -197,5 +195,5 @@ def test_the_size_is_estimated_without_failing(
         "http://10.0.0.1/",
     ],
 )
-def test_the_size_of_what_may_not_be_fetched_is_unknown(desk: IngestService, url: str) -> None:
-    assert size_of(desk.client, Wanted(url, "a"), desk.places) is None
+def test_the_size_of_a_refused_url_is_unknown(desk: IngestService, url: str) -> None:
+    assert size_of(desk.client, FileRequest(url, "a"), desk.places) is None

@@ -64,7 +64,7 @@ def test_a_session_by_a_clock_that_is_a_little_ahead_keeps_its_locks(database_ur
         assert other.store.claim_jobs(IngestState.PENDING, 1) == []
 
 
-def test_a_session_whose_clock_is_put_back_lives_on(database_url: str) -> None:
+def test_a_session_survives_a_clock_set_back(database_url: str) -> None:
     with machine(database_url, TEN_YEARS) as one, machine(database_url) as other:
         processing_batch(one.store, 1)
         job = claimed_job(one.store, IngestState.PENDING)
@@ -74,7 +74,7 @@ def test_a_session_whose_clock_is_put_back_lives_on(database_url: str) -> None:
         assert one.store.job(job.id).locked_by == job.locked_by
 
 
-def test_whoever_starts_again_under_the_same_name_does_not_keep_what_it_held_before(
+def test_a_restart_under_the_same_name_loses_old_locks(
     database_url: str,
 ) -> None:
     with machine(database_url) as one:

@@ -9,12 +9,12 @@ from penstock.clock import system_clock
 from penstock.errors import Conflict, NotFound
 from penstock.ingest.models import (
     BatchChange,
-    Hold,
-    HoldKind,
     Identifiers,
+    IngestHold,
+    IngestHoldKind,
     IngestJob,
     JobChange,
-    Place,
+    QueuePosition,
 )
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.ingest.transitions import move_batch, move_job
@@ -32,7 +32,7 @@ from tests.ingest_stores import (
     to_stage,
 )
 
-QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
 
 
 def test_two_submissions_with_one_key_are_one_batch(backend: Backend, store: IngestStore) -> None:
@@ -54,7 +54,7 @@ def test_a_key_is_free_again_once_its_batch_is_deleted(store: IngestStore) -> No
     assert second.batch.id > first.id
 
 
-def test_an_expansion_goes_on_where_a_lost_daemon_left_it(backend: Backend) -> None:
+def test_an_interrupted_expansion_continues(backend: Backend) -> None:
     mortal = backend.open("mortal")
     batch = pending_batch(mortal)
     batch = mortal.add_jobs(batch, new_jobs(batch, 3))
@@ -79,7 +79,7 @@ def test_batches_are_claimed_behind_one_of_them(store: IngestStore) -> None:
     first, second, third = (store.submit(submission(f"u{n}")).batch.id for n in range(3))
     younger = store.claim_batches(BatchState.PENDING, 5, first)
     assert [batch.id for batch in younger] == [second, third]
-    store.let_go(younger)
+    store.release(younger)
     assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 1, second)] == [third]
     assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 5)] == [first, second]
 
@@ -109,12 +109,12 @@ def test_jobs_are_claimed_by_priority_and_then_by_age(store: IngestStore) -> Non
     first = store.claim_jobs(IngestState.PENDING, 3)
     rest = store.claim_jobs(IngestState.PENDING, 100)
     assert [job.configuration.row for job in (*first, *rest)] == [8, 9, 2, 3, 0, 1, 4, 5, 6, 7]
-    places = [job.place for job in (*first, *rest)]
+    places = [job.position for job in (*first, *rest)]
     assert places == sorted(places)
     assert store.claim_jobs(IngestState.PENDING, 1) == []
 
 
-def test_a_session_sees_at_once_what_it_put_in_front(store: IngestStore) -> None:
+def test_a_session_sees_its_own_front_entry_at_once(store: IngestStore) -> None:
     batch = pending_batch(store)
     batch = store.add_jobs(batch, new_jobs(batch, 5, 50))
     assert claimed_job(store, IngestState.PENDING).priority == 50
@@ -129,27 +129,25 @@ def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None
     processing_batch(store, 7)
     for _ in range(2):
         seen: list[str] = []
-        after: Place | None = None
+        after: QueuePosition | None = None
         while jobs := store.claim_jobs(IngestState.PENDING, 3, after):
             seen += [job.id for job in jobs]
-            after = jobs[-1].place
-            store.let_go(jobs)
+            after = jobs[-1].position
+            store.release(jobs)
         assert len(seen) == 7
         assert seen == sorted(seen)
 
 
-def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
-    backend: Backend, store: IngestStore
-) -> None:
+def test_a_released_job_can_be_claimed_at_once(backend: Backend, store: IngestStore) -> None:
     processing_batch(store, 3)
     other = backend.open("other")
     jobs = store.claim_jobs(IngestState.PENDING, 10)
     assert other.claim_jobs(IngestState.PENDING, 10) == []
-    store.let_go(jobs[:2])
+    store.release(jobs[:2])
     again = store.claim_jobs(IngestState.PENDING, 1)
     assert [job.id for job in again] == [jobs[0].id]
-    store.let_go(jobs)
-    store.let_go(jobs)  # it does no harm
+    store.release(jobs)
+    store.release(jobs)  # it does no harm
     assert store.job(jobs[2].id).locked_by == ""
     assert store.job(jobs[2].id).version == 0
 
@@ -210,8 +208,8 @@ def test_nothing_is_claimed_while_the_queue_is_held(backend: Backend, store: Ing
     for session in (store, other):
         assert session.claim_jobs(IngestState.PENDING, 5) == []
         assert session.claim_batches(BatchState.PENDING, 5) == []
-    assert store.unhold(HoldKind.QUEUE, "ingest")
-    assert not other.unhold(HoldKind.QUEUE, "ingest")
+    assert store.release_hold(IngestHoldKind.QUEUE, "ingest")
+    assert not other.release_hold(IngestHoldKind.QUEUE, "ingest")
     assert claimed_job(store, IngestState.PENDING).id not in held
     assert len(store.claim_batches(BatchState.PENDING, 5)) == 1
 
@@ -220,7 +218,7 @@ def test_holds_are_listed_whatever_a_collection_is_called(
     backend: Backend, store: IngestStore
 ) -> None:
     names = ["maps", "old maps/1900", "..", "Kärten", "50%"]
-    holds = [Hold(HoldKind.COLLECTION, name, "ann", f"why {name}", 7) for name in names]
+    holds = [IngestHold(IngestHoldKind.COLLECTION, name, "ann", f"why {name}", 7) for name in names]
     for hold in (*holds, QUEUE_HOLD):
         store.hold(hold)
     other = backend.open("other")
@@ -229,9 +227,9 @@ def test_holds_are_listed_whatever_a_collection_is_called(
     other.hold(again)
     assert again in store.holds()
     for hold in holds:
-        assert store.unhold(hold.kind, hold.name)
+        assert store.release_hold(hold.kind, hold.name)
     assert other.holds() == [QUEUE_HOLD]
-    assert not store.unhold(HoldKind.COLLECTION, "maps")
+    assert not store.release_hold(IngestHoldKind.COLLECTION, "maps")
 
 
 def test_tallies_equal_a_recount(store: IngestStore) -> None:
@@ -247,7 +245,7 @@ def test_tallies_equal_a_recount(store: IngestStore) -> None:
         elif number < 3:
             advance(store, [sized])
         else:
-            store.let_go([sized])
+            store.release([sized])
     for each in (batch, other):
         jobs = store.jobs(each.id, 100)
         counted = Counter(job.status for job in jobs)

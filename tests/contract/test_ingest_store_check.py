@@ -11,13 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.ingest.models import Looked
+from penstock.ingest.models import CheckProgress
 from penstock.ingest.queue.zookeeper import check
 from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
-from penstock.ingest.transitions import STAGES
 from penstock.schema.ingest import Finding
-from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Create, Delete, Op, Session, Set
+from penstock.states import INGEST_STAGES, BatchState, IngestState
+from penstock.zookeeper import Create, Delete, Op, Set, ZooKeeperSession
 from tests.ingest_stores import (
     Backend,
     advance,
@@ -33,7 +32,7 @@ LOST = "jid0000009999"
 SQL_DAMAGE = {
     "a job whose batch is gone": (
         "DELETE FROM ingest_batches",
-        {("belongs to a batch that is not there", f"ingest job {JOB}")},
+        {("belongs to a batch that does not exist", f"ingest job {JOB}")},
     ),
     "a lock of nobody": (
         "UPDATE ingest_jobs SET locked_by = 'a ghost'",
@@ -126,8 +125,8 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 
 
 @pytest.fixture
-def session(backend: Backend) -> Iterator[Session]:
-    with Session.open(backend.url) as session:
+def session(backend: Backend) -> Iterator[ZooKeeperSession]:
+    with ZooKeeperSession.open(backend.url) as session:
         yield session
 
 
@@ -161,18 +160,18 @@ ZOOKEEPER_DAMAGE: dict[str, tuple[list[Op], set[tuple[str, str]]]] = {
     ),
     "a queue entry of nobody": (
         [Create(f"/jobs/states/notify/05-{LOST}")],
-        {(f"is not there, but stands in the queue of notify as 05-{LOST}", LOST)},
+        {(f"does not exist, but stands in the queue of notify as 05-{LOST}", LOST)},
     ),
-    "a job under a batch that is not there": (
+    "a job under a batch that does not exist": (
         [Create(f"/batches/{BATCH}/states/batch-failed/{LOST}")],
-        {(f"is not there, but stands under batch-failed of batch {BATCH}", LOST)},
+        {(f"does not exist, but stands under batch-failed of batch {BATCH}", LOST)},
     ),
 }
 
 
 @pytest.mark.parametrize("damage", ZOOKEEPER_DAMAGE)
 def test_damage_in_zookeeper_is_found_and_repaired(
-    damage: str, backend: Backend, session: Session
+    damage: str, backend: Backend, session: ZooKeeperSession
 ) -> None:
     ops, expected = ZOOKEEPER_DAMAGE[damage]
     store = backend.open()
@@ -192,16 +191,16 @@ def test_damage_in_zookeeper_is_found_and_repaired(
     assert [(job.id, job.status) for job in after] == [(job.id, job.status) for job in before]
 
 
-def test_unused_ids_of_batches_and_keys_of_nobody_are_removed(
-    backend: Backend, session: Session
+def test_unused_batch_ids_and_lost_keys_are_removed(
+    backend: Backend, session: ZooKeeperSession
 ) -> None:
     store = backend.open()
     store.submit(submission("u", key="k"))
     path = session.create_sequence("/batches/bid")
     session.multi([Create("/submissions/abc", b"bid0000007777")])
     expected = {
-        ("was numbered, but never made", f"batch {path.rpartition('/')[2]}"),
-        ("names a batch that is not there", "submission key abc"),
+        ("was numbered, but never created", f"batch {path.rpartition('/')[2]}"),
+        ("names a batch that does not exist", "submission key abc"),
     }
     assert told(store.check(repair=True)) == expected
     assert store.check() == []
@@ -209,18 +208,18 @@ def test_unused_ids_of_batches_and_keys_of_nobody_are_removed(
     assert len(session.children("/submissions")) == 1
 
 
-def test_a_job_whose_batch_is_gone_is_removed(backend: Backend, session: Session) -> None:
+def test_a_job_whose_batch_is_gone_is_removed(backend: Backend, session: ZooKeeperSession) -> None:
     store = backend.open()
     processing_batch(store, 1)
     session.delete_tree(batch_path(BATCH))
-    expected = {("belongs to a batch that is not there", f"ingest job {JOB}")}
+    expected = {("belongs to a batch that does not exist", f"ingest job {JOB}")}
     assert told(store.check(repair=True)) == expected
     assert store.check() == []
     assert session.children("/jobs") == ["states"]
     assert session.children("/jobs/states/pending") == []
 
 
-def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: Session) -> None:
+def test_a_batch_without_open_jobs_is_moved_on(backend: Backend, session: ZooKeeperSession) -> None:
     store = backend.open()
     processing_batch(store, 1)
     finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
@@ -244,8 +243,8 @@ def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: Session) -> 
         ("space_needed", b"much"),
     ],
 )
-def test_what_cannot_be_read_is_told_and_left_alone(
-    node: str, data: bytes, backend: Backend, session: Session
+def test_unreadable_nodes_are_reported_and_kept(
+    node: str, data: bytes, backend: Backend, session: ZooKeeperSession
 ) -> None:
     processing_batch(backend.open(), 2)
     session.multi([Set(job_path(JOB, node), data, -1)])
@@ -267,7 +266,7 @@ def test_a_check_finds_nothing_while_others_work(backend: Backend) -> None:
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(store.check)
         while not answer.done():
-            for stage in reversed(STAGES):
+            for stage in reversed(INGEST_STAGES):
                 moved += len(advance(worker, worker.claim_jobs(stage, 7)))
     assert answer.result() == []
     assert moved > 0
@@ -277,13 +276,17 @@ def test_a_check_says_how_far_it_is(backend: Backend, monkeypatch: pytest.Monkey
     monkeypatch.setattr(check, "CHUNK", 2)
     store = backend.open()
     processing_batch(store, 5)
-    assert list(store.checking()) == [Looked(2, 5), Looked(4, 5), Looked(5, 5)]
+    assert list(store.iter_check()) == [
+        CheckProgress(2, 5),
+        CheckProgress(4, 5),
+        CheckProgress(5, 5),
+    ]
 
 
 KILLED_AFTER_NUMBERING = """
 import sys
-from penstock.zookeeper import Session
-session = Session.open(sys.argv[1])
+from penstock.zookeeper import ZooKeeperSession
+session = ZooKeeperSession.open(sys.argv[1])
 session.create_sequences("/jobs/jid", 3)
 session.create_sequences("/batches/bid", 1)
 print("numbered", flush=True)
@@ -291,7 +294,7 @@ sys.stdin.read()
 """
 
 
-def test_ids_of_a_killed_process_are_no_fault(backend: Backend, session: Session) -> None:
+def test_ids_of_a_killed_process_are_no_fault(backend: Backend, session: ZooKeeperSession) -> None:
     store = backend.open()
     processing_batch(store, 1)
     command = [sys.executable, "-c", KILLED_AFTER_NUMBERING, backend.url]
@@ -303,7 +306,7 @@ def test_ids_of_a_killed_process_are_no_fault(backend: Backend, session: Session
     assert store.check() == []
 
     repaired = store.check(repair=True)
-    assert {finding.what for finding in repaired} == {"was numbered, but never made"}
+    assert {finding.what for finding in repaired} == {"was numbered, but never created"}
     assert [finding.repaired for finding in repaired] == [True] * 4
     assert session.children("/batches") == [BATCH]
     assert sorted(session.children("/jobs")) == [JOB, "states"]

@@ -1,6 +1,6 @@
 """How batches and jobs are listed, on every backend."""
 
-from penstock.ingest.models import BatchChange, Hold, HoldKind, IngestJob
+from penstock.ingest.models import BatchChange, IngestHold, IngestHoldKind, IngestJob
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
@@ -13,7 +13,7 @@ from tests.ingest_stores import (
     submission,
 )
 
-QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
 
 
 def test_the_jobs_of_a_batch_are_listed_in_pages(store: IngestStore) -> None:
@@ -71,12 +71,12 @@ def test_a_batch_that_is_not_completed_keeps_its_collection_open(
     assert other.batch(batch.id).status is BatchState.COMPLETED
 
 
-def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
+def test_jobs_in_a_state_are_listed_in_queue_order(store: IngestStore) -> None:
     first = processing_batch(store, 3, "a", priority=20)
     second = processing_batch(store, 2, "b", priority=10)
     waiting = store.waiting(IngestState.PENDING, 10)
     assert [job.batch_id for job in waiting] == [second.id] * 2 + [first.id] * 3
-    behind = store.waiting(IngestState.PENDING, 2, waiting[1].place)
+    behind = store.waiting(IngestState.PENDING, 2, waiting[1].position)
     assert [job.id for job in behind] == [job.id for job in waiting[2:4]]
     claimed_job(store, IngestState.PENDING)
     assert len(store.waiting(IngestState.PENDING, 10)) == 5

@@ -13,8 +13,8 @@ from penstock.clock import system_clock
 from penstock.errors import Conflict
 from penstock.ingest.models import BatchChange, Identifiers, IngestJob, JobChange
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
-from penstock.states import BatchState, IngestState
+from penstock.ingest.transitions import move_batch, move_job
+from penstock.states import INGEST_STAGES, BatchState, IngestState
 from tests.doors.waiting import until
 from tests.ingest_stores import (
     Backend,
@@ -143,7 +143,7 @@ def test_two_changes_of_one_batch_and_only_the_first_holds(
     assert other.batch(batch.id).status is BatchState.HELD
 
 
-def test_what_another_session_has_locked_is_not_changed(
+def test_a_job_locked_by_another_session_is_not_changed(
     backend: Backend, store: IngestStore
 ) -> None:
     batch = processing_batch(store, 1)
@@ -175,7 +175,7 @@ def test_a_lock_that_was_read_is_not_the_readers_own(backend: Backend, store: In
             store.change_batch(BatchChange(seen_batch, moved))
     with pytest.raises(Conflict, match=f"is locked by {waits.locked_by} now"):
         store.add_jobs(seen_batch, new_jobs(seen_batch, 1))
-    store.let_go([seen, seen_batch])
+    store.release([seen, seen_batch])
     assert (other.job(job.id), other.batch(waits.id)) == (job, waits)
     assert other.change_jobs([JobChange(job, move_job(job, IngestState.HELD, 1))]) != [refused]
     assert store.job(job.id).status is IngestState.HELD
@@ -230,7 +230,7 @@ def test_an_administrator_takes_no_notice_of_locks(backend: Backend, store: Inge
     assert (failed.status, failed.locked_by) == (IngestState.FAILED, "")
     [refused] = advance(store, [job])
     assert isinstance(refused, Conflict)
-    store.let_go([job])
+    store.release([job])
     assert store.job(job.id) == failed
     assert store.check() == []
 
@@ -247,9 +247,9 @@ def test_a_lock_that_was_taken_away_can_be_taken_again(
     theirs = claimed_job(admin, IngestState.PENDING)
     [refused] = advance(store, [job])
     assert isinstance(refused, Conflict)
-    store.let_go([job])
+    store.release([job])
     assert admin.job(job.id).locked_by == theirs.locked_by
-    admin.let_go([theirs])
+    admin.release([theirs])
     until(lambda: [j.priority for j in store.claim_jobs(IngestState.PENDING, 1)] == [1])
 
 
@@ -260,20 +260,20 @@ def test_a_claim_that_is_over_does_not_free_the_next_one(
     before = claimed_job(store, IngestState.PENDING)
     advance(store, [before])
     claimed_job(store, IngestState.ESTIMATING)
-    store.let_go([before])
+    store.release([before])
     other = backend.open("other")
     assert other.claim_jobs(IngestState.ESTIMATING, 1) == []
     assert other.job(before.id).locked_by != ""
 
 
-def test_an_administrator_deletes_what_is_locked(backend: Backend, store: IngestStore) -> None:
+def test_an_administrator_deletes_a_locked_job(backend: Backend, store: IngestStore) -> None:
     batch = processing_batch(store, 1)
     job = claimed_job(store, IngestState.PENDING)
     admin = backend.open("admin")
     assert admin.change_jobs([JobChange(admin.job(job.id), None, by_hand=True)]) == [None]
     [refused] = advance(store, [job])
     assert not isinstance(refused, IngestJob)
-    store.let_go([job])
+    store.release([job])
     [reporting] = store.claim_batches(BatchState.REPORTING, 1)
     assert admin.change_batch(BatchChange(admin.batch(batch.id), None, by_hand=True)) is None
     with pytest.raises(Exception, match=reporting.id):
@@ -306,9 +306,7 @@ def test_a_batch_reports_once_when_its_last_jobs_end_together(
     assert store.check() == []
 
 
-def test_a_waiting_session_goes_on_when_it_is_woken_or_changes_something(
-    backend: Backend, store: IngestStore
-) -> None:
+def test_a_waiting_session_wakes_on_a_change(backend: Backend, store: IngestStore) -> None:
     for change in (store.wake, lambda: store.submit(submission())):
         is_over = threading.Event()
 
@@ -335,7 +333,7 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
 
     def work(number: int, session: IngestStore) -> None:
         while session.batch(batch.id).status is BatchState.PROCESSING:
-            for stage in STAGES:
+            for stage in INGEST_STAGES:
                 jobs = session.claim_jobs(stage, 3 + number)
                 for outcome in advance(session, jobs):
                     assert isinstance(outcome, IngestJob)
@@ -344,7 +342,7 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
     sessions = [store, backend.open("other"), store, backend.open("third")]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4), sessions))
-    assert len(moves) == len(set(moves)) == 120 * len(STAGES)
+    assert len(moves) == len(set(moves)) == 120 * len(INGEST_STAGES)
     assert [line.jobs for line in store.tally(batch.id)] == [120]
     assert store.check() == []
 
@@ -366,7 +364,7 @@ def test_a_thousand_jobs_go_through_all_stages(store: IngestStore) -> None:
     for _ in range(4):
         batch = store.add_jobs(batch, new_jobs(batch, 250))
     moved_batch(store, batch, BatchState.PROCESSING)
-    for stage in STAGES:
+    for stage in INGEST_STAGES:
         moved = 0
         while jobs := store.claim_jobs(stage, 128):
             assert all(isinstance(outcome, IngestJob) for outcome in advance(store, jobs))

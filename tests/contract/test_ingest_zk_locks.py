@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from penstock.ingest.queue.zookeeper.locks import Locks
-from penstock.zookeeper import Create, Op, Session
+from penstock.ingest.queue.zookeeper.claims import NodeLocks
+from penstock.zookeeper import Create, Op, ZooKeeperSession
 
 NODE = "/jobs/jid0000000001"
 MEET_SECONDS = 1.0
@@ -15,7 +15,7 @@ MEET_SECONDS = 1.0
 class SlowSession:
     """A session whose threads meet after each reading; another locks after the first removal."""
 
-    def __init__(self, session: Session, other: Locks) -> None:
+    def __init__(self, session: ZooKeeperSession, other: NodeLocks) -> None:
         self._session = session
         self._other = other
         self._meeting = threading.Barrier(2)
@@ -39,14 +39,14 @@ class SlowSession:
         return outcomes
 
 
-def test_two_threads_that_give_up_one_lock_leave_alone_who_took_it_next(
+def test_two_threads_releasing_one_lock_keep_the_next_owner(
     zookeeper_url: str,
 ) -> None:
-    with Session.open(zookeeper_url) as one, Session.open(zookeeper_url) as two:
+    with ZooKeeperSession.open(zookeeper_url) as one, ZooKeeperSession.open(zookeeper_url) as two:
         one.ensure("/jobs")
         one.multi([Create(NODE), Create(f"{NODE}/status")])
-        slow: Any = SlowSession(one, Locks(two, "two"))
-        locks = Locks(slow, "one")
+        slow: Any = SlowSession(one, NodeLocks(two, "two"))
+        locks = NodeLocks(slow, "one")
         taken = locks.take([NODE], {})
         locks.drop([NODE], taken.name)
         threads = [threading.Thread(target=locks.free_doubtful) for _ in range(2)]

@@ -16,9 +16,9 @@ from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.models import Batch, BatchChange, Identifiers, IngestJob, JobChange
 from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
-from penstock.ingest.transitions import STAGES, move_batch, move_job
-from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Op, Result, Session, Unknown
+from penstock.ingest.transitions import move_batch, move_job
+from penstock.states import INGEST_STAGES, BatchState, IngestState
+from penstock.zookeeper import Op, OutcomeUnknown, Result, ZooKeeperSession
 from tests.doors.waiting import until
 from tests.ingest_stores import NEXT, all_numbers, new_jobs, submission
 
@@ -26,7 +26,7 @@ JOBS = 3
 TOLD_AT_ONCE = 6  # a story mostly waits for its server
 
 
-class Forgetful(Session):
+class Forgetful(ZooKeeperSession):
     """A session that loses one transaction, or only the answer to it."""
 
     number = 0
@@ -45,7 +45,7 @@ class Forgetful(Session):
                 continue
             if self.is_sent:
                 super().multi_many([ops])
-            outcomes.append(Unknown(f"transaction {self.number} was lost"))
+            outcomes.append(OutcomeUnknown(f"transaction {self.number} was lost"))
         return outcomes
 
 
@@ -100,8 +100,8 @@ def story(store: ZkIngestStore, session: Forgetful) -> Told:
     pending = store.add_jobs(pending, new_jobs(pending, JOBS))
     after = move_batch(pending, BatchState.PROCESSING, system_clock())
     assert store.change_batch(BatchChange(pending, after)) == store.batch(batch.id)
-    store.let_go(claimed_jobs(store, IngestState.PENDING))
-    for stage in STAGES:
+    store.release(claimed_jobs(store, IngestState.PENDING))
+    for stage in INGEST_STAGES:
         jobs = claimed_jobs(store, stage)
         if stage is IngestState.PROCESSING:
             minted = [replace(job, identifiers=Identifiers(f"ark:/1/{job.id}")) for job in jobs]
@@ -145,10 +145,10 @@ def tell(url: str, lost: int, *, is_sent: bool) -> Told:
 
 
 @pytest.mark.parametrize("is_sent", [True, False], ids=["answer", "transaction"])
-def test_a_story_ends_the_same_whatever_one_loses(
+def test_lost_answers_do_not_change_the_result(
     zookeeper_url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEWBORN_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEW_ID_SECONDS", 0.0)
     quiet = tell(zookeeper_url, 0, is_sent=True)
     assert quiet.transactions > 40
 

@@ -16,7 +16,7 @@ from penstock.ingest.queue.zookeeper.layout import batch_path, job_path, side_pa
 from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.ingest.transitions import BatchSide, move_batch, move_job
 from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Address, Session, Set
+from penstock.zookeeper import Address, Set, ZooKeeperSession
 from tests.contract.zk_wire import Wire
 from tests.doors.waiting import until
 from tests.ingest_stores import (
@@ -33,16 +33,16 @@ from tests.ingest_stores import (
 
 
 @pytest.fixture
-def session(zookeeper_url: str) -> Iterator[Session]:
+def session(zookeeper_url: str) -> Iterator[ZooKeeperSession]:
     """A look at the nodes beside the stores."""
-    with Session.open(zookeeper_url) as session:
+    with ZooKeeperSession.open(zookeeper_url) as session:
         yield session
 
 
 @pytest.fixture
 def store(zookeeper_url: str) -> Iterator[ZkIngestStore]:
     store = ZkIngestStore(
-        Session.open(zookeeper_url), "quiet", clock=system_clock, reserve=all_numbers
+        ZooKeeperSession.open(zookeeper_url), "quiet", clock=system_clock, reserve=all_numbers
     )
     yield store
     store.close()
@@ -57,7 +57,7 @@ def wire(zookeeper: str) -> Iterator[Wire]:
 def behind(wire: Wire, url: str, session_seconds: int) -> Iterator[ZkIngestStore]:
     """A store behind a wire that can be cut; without it the session is lost after some seconds."""
     through = f"zookeeper://{wire.address}{Address.parse(url).chroot}"
-    session = Session.open(through, session_seconds=session_seconds)
+    session = ZooKeeperSession.open(through, session_seconds=session_seconds)
     store = ZkIngestStore(session, "shaky", clock=system_clock, reserve=all_numbers)
     yield store
     wire.mend()
@@ -138,8 +138,7 @@ def test_a_job_claimed_before_the_session_was_lost_is_not_changed(
     until(lambda: store.job(jobs[0].id).locked_by == "" and bool(shaky.holds() == []))
     refused = advance(shaky, jobs)
     assert [str(outcome) for outcome in refused] == [
-        f"the lock on ingest job {job.id} was lost, and it is not locked by anybody now; "
-        "nothing was changed"
+        f"the lock on ingest job {job.id} was lost, and it is not locked now; nothing was changed"
         for job in jobs
     ]
     with pytest.raises(Conflict, match=f"the lock on batch {pending.id} was lost"):
@@ -148,7 +147,7 @@ def test_a_job_claimed_before_the_session_was_lost_is_not_changed(
         shaky.change_batch(
             BatchChange(pending, move_batch(pending, BatchState.HELD, system_clock()))
         )
-    shaky.let_go(jobs)
+    shaky.release(jobs)
     again: list[IngestJob] = []
 
     def claim() -> bool:
@@ -162,7 +161,7 @@ def test_a_job_claimed_before_the_session_was_lost_is_not_changed(
 
 
 def test_a_batch_whose_last_worker_died_too_early_reports_all_the_same(
-    store: ZkIngestStore, zookeeper_url: str, session: Session
+    store: ZkIngestStore, zookeeper_url: str, session: ZooKeeperSession
 ) -> None:
     batch = processing_batch(store, 1)
     finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
@@ -172,7 +171,7 @@ def test_a_batch_whose_last_worker_died_too_early_reports_all_the_same(
     unreported = data.replace(b'"reporting"', b'"processing"')
     session.multi([Set(path, unreported, version), Set("/batches", b"", -1)])
     heir = ZkIngestStore(
-        Session.open(zookeeper_url), "heir", clock=system_clock, reserve=all_numbers
+        ZooKeeperSession.open(zookeeper_url), "heir", clock=system_clock, reserve=all_numbers
     )
     try:
         [claimed] = heir.claim_batches(BatchState.REPORTING, 1)
@@ -186,7 +185,7 @@ def test_the_end_of_a_batch_wakes_the_session_that_waits_for_it(
 ) -> None:
     batch = processing_batch(store, 1)
     reporter = ZkIngestStore(
-        Session.open(zookeeper_url), "reporter", clock=system_clock, reserve=all_numbers
+        ZooKeeperSession.open(zookeeper_url), "reporter", clock=system_clock, reserve=all_numbers
     )
     claimed: list[str] = []
 
@@ -210,7 +209,7 @@ def test_a_new_job_wakes_the_session_that_waits_for_work(
     store: ZkIngestStore, zookeeper_url: str
 ) -> None:
     worker = ZkIngestStore(
-        Session.open(zookeeper_url), "worker", clock=system_clock, reserve=all_numbers
+        ZooKeeperSession.open(zookeeper_url), "worker", clock=system_clock, reserve=all_numbers
     )
     claimed: list[IngestJob] = []
 
@@ -231,20 +230,22 @@ def test_a_new_job_wakes_the_session_that_waits_for_work(
 
 
 def test_a_claim_does_not_list_the_queue(
-    store: ZkIngestStore, session: Session, monkeypatch: pytest.MonkeyPatch
+    store: ZkIngestStore, session: ZooKeeperSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = pending_batch(store)
     for _ in range(4):
         batch = store.add_jobs(batch, new_jobs(batch, 250))
     moved_batch(store, batch, BatchState.PROCESSING)
     listed: list[str] = []
-    children = Session.children
+    children = ZooKeeperSession.children
 
-    def counted(self: Session, path: str, watch: Callable[[], None] | None = None) -> list[str]:
+    def counted(
+        self: ZooKeeperSession, path: str, watch: Callable[[], None] | None = None
+    ) -> list[str]:
         listed.append(path)
         return children(self, path, watch)
 
-    monkeypatch.setattr(Session, "children", counted)
+    monkeypatch.setattr(ZooKeeperSession, "children", counted)
     monkeypatch.setattr("penstock.ingest.queue.zookeeper.caches.LISTING_SECONDS_MIN", 3600.0)
     claimed = [store.claim_jobs(IngestState.PENDING, 10) for _ in range(100)]
     assert sum(map(len, claimed)) == 1000
@@ -256,9 +257,9 @@ def test_a_tally_reads_only_the_jobs_that_have_moved_since_the_last(
 ) -> None:
     batch = processing_batch(store, 120)
     read: list[str] = []
-    get_many = Session.get_many
+    get_many = ZooKeeperSession.get_many
 
-    def counted(self: Session, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+    def counted(self: ZooKeeperSession, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
         read.extend(paths)
         return get_many(self, paths)
 
@@ -267,7 +268,7 @@ def test_a_tally_reads_only_the_jobs_that_have_moved_since_the_last(
         store.tally(batch.id)
         return len(read)
 
-    monkeypatch.setattr(Session, "get_many", counted)
+    monkeypatch.setattr(ZooKeeperSession, "get_many", counted)
     assert (reads(), reads()) == (120, 0)
     claimed = store.claim_jobs(IngestState.PENDING, 10)
     now = system_clock()
@@ -280,7 +281,7 @@ def test_a_tally_reads_only_the_jobs_that_have_moved_since_the_last(
 
 
 def test_more_jobs_than_fit_into_one_transaction_come_in_parts(
-    store: ZkIngestStore, session: Session
+    store: ZkIngestStore, session: ZooKeeperSession
 ) -> None:
     batch = pending_batch(store)
     jobs = [
@@ -296,9 +297,7 @@ def test_more_jobs_than_fit_into_one_transaction_come_in_parts(
     assert len(session.children(side_path(batch.id, BatchSide.PROCESSING))) == 250
 
 
-def test_ids_that_were_never_used_are_seen_by_nobody(
-    store: ZkIngestStore, session: Session
-) -> None:
+def test_unused_ids_are_invisible(store: ZkIngestStore, session: ZooKeeperSession) -> None:
     session.create_sequence("/batches/bid")
     session.create_sequence("/jobs/jid")
     batch = processing_batch(store, 1)
@@ -309,20 +308,20 @@ def test_ids_that_were_never_used_are_seen_by_nobody(
 
 
 def test_ids_that_a_check_took_for_unused_are_made_again(
-    store: ZkIngestStore, session: Session, monkeypatch: pytest.MonkeyPatch
+    store: ZkIngestStore, session: ZooKeeperSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = pending_batch(store)
-    create = Session.create_sequences
+    create = ZooKeeperSession.create_sequences
     removed: list[str] = []
 
-    def robbed(self: Session, prefix: str, count: int) -> list[str]:
+    def robbed(self: ZooKeeperSession, prefix: str, count: int) -> list[str]:
         paths = create(self, prefix, count)
         if not removed:
             removed.append(paths[0])
             session.delete(paths[0])
         return paths
 
-    monkeypatch.setattr(Session, "create_sequences", robbed)
+    monkeypatch.setattr(ZooKeeperSession, "create_sequences", robbed)
     batch = store.add_jobs(batch, new_jobs(batch, 3))
     jobs = store.jobs(batch.id, 10)
     assert [job.configuration.row for job in jobs] == [0, 1, 2]
@@ -331,7 +330,9 @@ def test_ids_that_a_check_took_for_unused_are_made_again(
     assert session.get(job_path(jobs[0].id, "space_needed")) == (b"0", 0)
 
 
-def test_a_report_larger_than_a_node_is_kept_whole(store: ZkIngestStore, session: Session) -> None:
+def test_a_report_larger_than_a_node_is_kept_whole(
+    store: ZkIngestStore, session: ZooKeeperSession
+) -> None:
     batch = processing_batch(store, 1)
     finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
     [claimed] = store.claim_batches(BatchState.REPORTING, 1)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Conflict, PenstockError, Unavailable
-from penstock.zookeeper import Address, Create, Result, Session, Set, Unknown
+from penstock.zookeeper import Address, Create, OutcomeUnknown, Result, Set, ZooKeeperSession
 from tests.contract.zk_wire import Wire
 from tests.doors.waiting import until
 from tests.servers import ZookeeperServer
 
 
 @pytest.fixture
-def session(zookeeper_url: str) -> Iterator[Session]:
-    with Session.open(zookeeper_url) as session:
+def session(zookeeper_url: str) -> Iterator[ZooKeeperSession]:
+    with ZooKeeperSession.open(zookeeper_url) as session:
         yield session
 
 
@@ -42,15 +42,15 @@ def through(wire: Wire, url: str) -> str:
     return f"zookeeper://{wire.address}{Address.parse(url).chroot}"
 
 
-def wait_for_more(session: Session) -> None:
+def wait_for_more(session: ZooKeeperSession) -> None:
     seen = session.children_count("/")
     until(lambda: session.children_count("/") > seen + 20)
 
 
 def test_a_break_of_the_connection_keeps_session_and_locks(
-    session: Session, zookeeper_url: str, wire: Wire
+    session: ZooKeeperSession, zookeeper_url: str, wire: Wire
 ) -> None:
-    with Session.open(through(wire, zookeeper_url)) as worker:
+    with ZooKeeperSession.open(through(wire, zookeeper_url)) as worker:
         epoch = worker.epoch
         fired = threading.Event()
         assert worker.create_ephemeral("/lock", b"worker")
@@ -67,9 +67,9 @@ def test_a_break_of_the_connection_keeps_session_and_locks(
 
 
 def test_a_lost_session_begins_a_new_epoch_without_its_locks(
-    session: Session, zookeeper_url: str, wire: Wire
+    session: ZooKeeperSession, zookeeper_url: str, wire: Wire
 ) -> None:
-    with Session.open(through(wire, zookeeper_url), session_seconds=1) as worker:
+    with ZooKeeperSession.open(through(wire, zookeeper_url), session_seconds=1) as worker:
         epoch = worker.epoch
         assert worker.create_ephemeral("/lock", b"worker")
         wire.cut()
@@ -87,10 +87,13 @@ def test_a_lost_session_begins_a_new_epoch_without_its_locks(
 
 @pytest.mark.parametrize("lost", ["answers", "requests"])
 def test_a_change_whose_answer_is_lost_is_unknown_and_not_made_again(
-    session: Session, zookeeper_url: str, wire: Wire, lost: str
+    session: ZooKeeperSession, zookeeper_url: str, wire: Wire, lost: str
 ) -> None:
     session.multi([Create("/status", b"old")])
-    with Session.open(through(wire, zookeeper_url)) as worker, ThreadPoolExecutor() as pool:
+    with (
+        ZooKeeperSession.open(through(wire, zookeeper_url)) as worker,
+        ThreadPoolExecutor() as pool,
+    ):
         wire.lose("answers" if lost == "answers" else "requests")
         change = pool.submit(worker.multi, [Set("/status", b"new", 0)])
         if lost == "answers":
@@ -98,7 +101,7 @@ def test_a_change_whose_answer_is_lost_is_unknown_and_not_made_again(
         else:
             until(lambda: wire.lost_bytes > 40)
         wire.cut()
-        with pytest.raises(Unknown, match="look before you make it again"):
+        with pytest.raises(OutcomeUnknown, match="look before you make it again"):
             change.result()
         wire.mend()
         worker.sync()
@@ -108,9 +111,12 @@ def test_a_change_whose_answer_is_lost_is_unknown_and_not_made_again(
 
 
 def test_nothing_more_is_sent_after_an_unknown_change(
-    session: Session, zookeeper_url: str, wire: Wire
+    session: ZooKeeperSession, zookeeper_url: str, wire: Wire
 ) -> None:
-    with Session.open(through(wire, zookeeper_url)) as worker, ThreadPoolExecutor() as pool:
+    with (
+        ZooKeeperSession.open(through(wire, zookeeper_url)) as worker,
+        ThreadPoolExecutor() as pool,
+    ):
         wire.lose("answers")
         steps = [[Create(f"/{n:03}")] for n in range(300)]
         changes = pool.submit(worker.multi_many, steps)
@@ -118,16 +124,21 @@ def test_nothing_more_is_sent_after_an_unknown_change(
         wire.cut()
         wire.mend()
         outcomes = changes.result()
-        assert [type(outcome) for outcome in outcomes] == [Unknown] * 64 + [Unavailable] * 236
+        assert [type(outcome) for outcome in outcomes] == [OutcomeUnknown] * 64 + [
+            Unavailable
+        ] * 236
         assert session.children_count("/") == 64
 
 
 @pytest.mark.parametrize("lost", ["answers", "requests"])
 def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
-    session: Session, zookeeper_url: str, wire: Wire, lost: str
+    session: ZooKeeperSession, zookeeper_url: str, wire: Wire, lost: str
 ) -> None:
     assert session.create_ephemeral("/2", b"somebody else")
-    with Session.open(through(wire, zookeeper_url)) as worker, ThreadPoolExecutor() as pool:
+    with (
+        ZooKeeperSession.open(through(wire, zookeeper_url)) as worker,
+        ThreadPoolExecutor() as pool,
+    ):
         assert worker.create_ephemeral("/3", b"another of this session")
         wire.lose("answers" if lost == "answers" else "requests")
         locks = pool.submit(worker.create_ephemerals, ["/1", "/2", "/3", "/4"], b"me")
@@ -140,12 +151,12 @@ def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_restart_of_the_server_is_survived_with_everything(
+def test_a_session_survives_a_server_restart(
     own_server: ZookeeperServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "penstock.zookeeper")
     url = f"zookeeper://{own_server.address}/x"
-    with Session.open(url, session_seconds=30) as session:
+    with ZooKeeperSession.open(url, session_seconds=30) as session:
         assert session.create_ephemeral("/lock", b"me")
         made = session.create_sequences("/n", 100)
         own_server.stop() if how == "stop" else own_server.kill()
@@ -161,17 +172,17 @@ def test_a_restart_of_the_server_is_survived_with_everything(
             ["lock", "later", *(path[1:] for path in made)]
         )
     assert [line for line in caplog.messages if line.startswith(url)] == [
-        f"{url} does not answer, and is tried again and again",
+        f"{url} does not answer; the client keeps trying",
         f"{url} answers again",
     ]
 
 
-def test_work_goes_on_while_the_server_is_killed_again_and_again(
+def test_work_continues_while_the_server_is_killed_repeatedly(
     own_server: ZookeeperServer,
 ) -> None:
     """Every change that was answered is there, and each Unknown is there wholly or not at all."""
     with (
-        Session.open(f"zookeeper://{own_server.address}/x", session_seconds=30) as session,
+        ZooKeeperSession.open(f"zookeeper://{own_server.address}/x", session_seconds=30) as session,
         ThreadPoolExecutor() as pool,
     ):
         is_over = threading.Event()
@@ -194,7 +205,7 @@ def test_work_goes_on_while_the_server_is_killed_again_and_again(
         there = {int(name) for name in session.children("/")}
         assert {n for n, o in outcomes.items() if isinstance(o, list)} <= there
         assert {n for n in there if not isinstance(outcomes[n], list)} <= {
-            n for n, o in outcomes.items() if isinstance(o, Unknown)
+            n for n, o in outcomes.items() if isinstance(o, OutcomeUnknown)
         }
         assert all(session.children_count(f"/{n}") == 1 for n in there)
         assert session.epoch == 1
@@ -207,13 +218,13 @@ def test_a_server_that_is_not_there_is_unavailable(
     with Wire(zookeeper) as wire:
         wire.cut()
         with pytest.raises(Unavailable, match=f"{wire.address}/x cannot be reached"):
-            Session.open(f"zookeeper://{wire.address}/x", session_seconds=1)
+            ZooKeeperSession.open(f"zookeeper://{wire.address}/x", session_seconds=1)
 
 
-def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
+def test_an_unreachable_server_raises_unavailable(
     zookeeper_url: str, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Session.open(through(wire, zookeeper_url)) as worker:
+    with ZooKeeperSession.open(through(wire, zookeeper_url)) as worker:
         wire.cut()
         until(lambda: worker.is_suspended)
         monkeypatch.setattr("penstock.zookeeper.connection.WAIT_SECONDS_MAX", 0.05)
@@ -222,5 +233,5 @@ def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
                 ask("/a")
         with pytest.raises(Unavailable, match="nothing was sent"):
             worker.multi([Create("/a")])
-        with pytest.raises(Unknown, match="which of 1 locks were taken is not known"):
+        with pytest.raises(OutcomeUnknown, match="which of 1 locks were acquired is unknown"):
             worker.create_ephemeral("/a", b"")

@@ -9,26 +9,38 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from penstock.errors import Conflict, Forbidden, Invalid, Unavailable
-from penstock.zookeeper import Address, Check, Create, Delete, ErrorKind, Op, Refused, Session, Set
+from penstock.zookeeper import (
+    Address,
+    Check,
+    Create,
+    Delete,
+    ErrorKind,
+    Op,
+    Set,
+    TransactionRefused,
+    ZooKeeperSession,
+)
 from penstock.zookeeper.operations import ReadMany
 from tests.doors.waiting import until
 
 HOLDER = """
 import sys
-from penstock.zookeeper import Session
-session = Session.open(sys.argv[1], session_seconds=1)
+from penstock.zookeeper import ZooKeeperSession
+session = ZooKeeperSession.open(sys.argv[1], session_seconds=1)
 print(session.create_ephemeral("/lock", b"holder"), flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.fixture
-def session(zookeeper_url: str) -> Iterator[Session]:
-    with Session.open(zookeeper_url) as session:
+def session(zookeeper_url: str) -> Iterator[ZooKeeperSession]:
+    with ZooKeeperSession.open(zookeeper_url) as session:
         yield session
 
 
-def test_a_transaction_is_done_whole_and_answers_for_each_operation(session: Session) -> None:
+def test_a_transaction_is_done_whole_and_answers_for_each_operation(
+    session: ZooKeeperSession,
+) -> None:
     session.multi([Create("/a", b"1"), Create("/b")])
     results = session.multi(
         [Check("/b", 0), Set("/a", b"2", 0), Create("/a/c", b"3"), Delete("/b", 0)]
@@ -51,10 +63,10 @@ def test_a_transaction_is_done_whole_and_answers_for_each_operation(session: Ses
     ],
 )
 def test_a_refused_transaction_does_nothing_and_names_the_operation(
-    session: Session, op: Op, kind: ErrorKind
+    session: ZooKeeperSession, op: Op, kind: ErrorKind
 ) -> None:
     session.multi([Create("/job"), Create("/job/status", b"old"), Set("/job/status", b"old", 0)])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(TransactionRefused) as refused:
         session.multi([Create("/before"), Set("/job", b"changed", 0), op, Create("/after")])
     assert (refused.value.index, refused.value.op, refused.value.kind) == (2, op, kind)
     assert op.path in str(refused.value)
@@ -62,18 +74,18 @@ def test_a_refused_transaction_does_nothing_and_names_the_operation(
     assert found == [None, (b"", 0), (b"old", 1), None]
 
 
-def test_of_two_who_saw_the_same_version_one_is_refused(
-    session: Session, zookeeper_url: str
+def test_one_of_two_changes_of_a_version_is_refused(
+    session: ZooKeeperSession, zookeeper_url: str
 ) -> None:
     session.multi([Create("/status", b"pending")])
-    with Session.open(zookeeper_url) as other:
+    with ZooKeeperSession.open(zookeeper_url) as other:
         assert other.multi([Set("/status", b"held", 0)]) == [1]
-    with pytest.raises(Refused, match="/status: it was changed by somebody else"):
+    with pytest.raises(TransactionRefused, match="/status: it was changed meanwhile"):
         session.multi([Set("/status", b"estimating", 0)])
     assert session.get("/status") == (b"held", 1)
 
 
-def test_a_thousand_transactions_are_done_in_order(session: Session) -> None:
+def test_a_thousand_transactions_are_done_in_order(session: ZooKeeperSession) -> None:
     session.multi([Create("/counter")])
     steps: list[list[Op]] = [
         [Set("/counter", b"%d" % n, n), Create(f"/n{n}", b"%d" % n)] for n in range(1000)
@@ -87,7 +99,7 @@ def test_a_thousand_transactions_are_done_in_order(session: Session) -> None:
 
 
 def test_many_nodes_are_read_in_few_requests_whatever_is_there(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: ZooKeeperSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.multi([Create("/full"), *(Create(f"/full/n{n}", b"x" * n) for n in range(250))])
     session.multi([Create("/empty"), Create("/brief", ephemeral=True)])
@@ -108,20 +120,22 @@ def test_many_nodes_are_read_in_few_requests_whatever_is_there(
     assert session.get_many([]) == []
 
 
-def test_a_refused_transaction_among_many_stops_no_other(session: Session) -> None:
+def test_a_refused_transaction_among_many_stops_no_other(session: ZooKeeperSession) -> None:
     outcomes = session.multi_many([[Create("/a")], [Create("/b"), Create("/a")], [Create("/c")]])
     assert [outcomes[0], outcomes[2]] == [["/a"], ["/c"]]
-    assert isinstance(outcomes[1], Refused)
+    assert isinstance(outcomes[1], TransactionRefused)
     assert (outcomes[1].index, outcomes[1].kind) == (1, ErrorKind.NODE_EXISTS)
     assert not session.exists("/b")
 
 
-def test_an_empty_transaction_changes_nothing(session: Session) -> None:
+def test_an_empty_transaction_changes_nothing(session: ZooKeeperSession) -> None:
     assert session.multi([]) == []
     assert session.multi_many([]) == []
 
 
-def test_a_transaction_that_zookeeper_would_hang_up_on_is_not_sent(session: Session) -> None:
+def test_a_too_large_transaction_is_not_sent(
+    session: ZooKeeperSession,
+) -> None:
     epoch = session.epoch
     with pytest.raises(Invalid, match="the first being /0"):
         session.multi([Create(f"/{n}", bytes(100_000)) for n in range(11)])
@@ -130,7 +144,7 @@ def test_a_transaction_that_zookeeper_would_hang_up_on_is_not_sent(session: Sess
     assert session.epoch == epoch
 
 
-def test_sequence_ids_ascend_and_are_never_given_twice(session: Session) -> None:
+def test_sequence_ids_ascend_and_are_never_given_twice(session: ZooKeeperSession) -> None:
     session.ensure("/jobs")
     assert session.create_sequence("/jobs/jid", b"data") == "/jobs/jid0000000000"
     assert session.get("/jobs/jid0000000000") == (b"data", 0)
@@ -142,8 +156,8 @@ def test_sequence_ids_ascend_and_are_never_given_twice(session: Session) -> None
         session.create_sequence("/jobs/")
 
 
-def test_only_one_gets_an_ephemeral_node(session: Session, zookeeper_url: str) -> None:
-    with Session.open(zookeeper_url) as other:
+def test_only_one_gets_an_ephemeral_node(session: ZooKeeperSession, zookeeper_url: str) -> None:
+    with ZooKeeperSession.open(zookeeper_url) as other:
         assert other.create_ephemeral("/b", b"other")
         assert session.create_ephemerals(["/a", "/b", "/gone/lock"], b"me") == [True, False, False]
         assert not other.create_ephemeral("/a", b"other")
@@ -152,10 +166,10 @@ def test_only_one_gets_an_ephemeral_node(session: Session, zookeeper_url: str) -
     assert session.create_ephemeral("/b", b"me")
 
 
-def test_a_closed_session_says_so_and_its_locks_are_gone(
-    session: Session, zookeeper_url: str
+def test_a_closed_session_refuses_and_has_no_locks(
+    session: ZooKeeperSession, zookeeper_url: str
 ) -> None:
-    other = Session.open(zookeeper_url)
+    other = ZooKeeperSession.open(zookeeper_url)
     epoch = other.epoch
     assert other.create_ephemeral("/lock", b"other")
     other.close()
@@ -169,7 +183,9 @@ def test_a_closed_session_says_so_and_its_locks_are_gone(
     other.close()
 
 
-def test_the_lock_of_a_killed_process_vanishes(session: Session, zookeeper_url: str) -> None:
+def test_the_lock_of_a_killed_process_vanishes(
+    session: ZooKeeperSession, zookeeper_url: str
+) -> None:
     command = [sys.executable, "-c", HOLDER, zookeeper_url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
@@ -180,14 +196,14 @@ def test_the_lock_of_a_killed_process_vanishes(session: Session, zookeeper_url: 
     assert session.create_ephemeral("/lock", b"next")
 
 
-def test_trees_are_made_and_removed(session: Session) -> None:
+def test_trees_are_made_and_removed(session: ZooKeeperSession) -> None:
     session.ensure("/a/b/c")
     session.ensure("/a/b/c")
     session.multi_many([[Create(f"/a/b/c/{n}"), Create(f"/a/b/c/{n}/x")] for n in range(200)])
     assert session.children_count("/a/b/c") == 200
     assert sorted(session.children("/a/b/c")) == sorted(map(str, range(200)))
     assert not session.delete("/nowhere")
-    with pytest.raises(Refused, match="it has children"):
+    with pytest.raises(TransactionRefused, match="it has children"):
         session.delete("/a/b")
     session.delete_tree("/a/b")
     session.delete_tree("/nowhere")
@@ -199,12 +215,14 @@ def test_trees_are_made_and_removed(session: Session) -> None:
     assert session.children("/") == ["a"]
 
 
-def test_a_watch_fires_once_when_children_change(session: Session, zookeeper_url: str) -> None:
+def test_a_watch_fires_once_when_children_change(
+    session: ZooKeeperSession, zookeeper_url: str
+) -> None:
     session.ensure("/jobs")
     fired = threading.Event()
     assert session.children("/jobs", fired.set) == []
     assert not fired.is_set()
-    with Session.open(zookeeper_url) as other:
+    with ZooKeeperSession.open(zookeeper_url) as other:
         other.multi([Create("/jobs/1")])
         until(fired.is_set)
         fired.clear()
@@ -216,14 +234,14 @@ def test_a_watch_fires_once_when_children_change(session: Session, zookeeper_url
     assert not fired.is_set()
 
 
-def test_a_watch_fires_when_a_missing_node_comes(session: Session) -> None:
+def test_a_watch_fires_when_a_missing_node_comes(session: ZooKeeperSession) -> None:
     fired = threading.Event()
     assert session.children("/jobs", fired.set) == []
     session.ensure("/jobs")
     until(fired.is_set)
 
 
-def test_a_watch_that_fails_hurts_no_other(session: Session) -> None:
+def test_a_watch_that_fails_hurts_no_other(session: ZooKeeperSession) -> None:
     session.ensure("/jobs")
     fired = threading.Event()
 
@@ -237,22 +255,25 @@ def test_a_watch_that_fails_hurts_no_other(session: Session) -> None:
     until(fired.is_set)
 
 
-def test_sessions_see_only_what_is_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
-    with Session.open(f"{zookeeper_url}/deep/er") as below, Session.open(zookeeper_url) as above:
+def test_sessions_see_only_nodes_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
+    with (
+        ZooKeeperSession.open(f"{zookeeper_url}/deep/er") as below,
+        ZooKeeperSession.open(zookeeper_url) as above,
+    ):
         below.multi([Create("/a", b"x")])
         assert below.create_sequence("/n") == "/n0000000001"
         assert above.get("/deep/er/a") == (b"x", 0)
-        with pytest.raises(Refused, match="refused to create /a:"):
+        with pytest.raises(TransactionRefused, match="refused to create /a:"):
             below.multi([Create("/a")])
-    with Session.open(f"zookeeper://{zookeeper}") as root:
+    with ZooKeeperSession.open(f"zookeeper://{zookeeper}") as root:
         assert root.get(f"{Address.parse(zookeeper_url).chroot}/deep/er/a") == (b"x", 0)
 
 
-def test_what_an_account_makes_is_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
+def test_nodes_of_an_account_are_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
     folder = f"{zookeeper}{Address.parse(zookeeper_url).chroot}"
-    with Session.open(f"zookeeper://ann:p%40ss@{folder}") as ann:
+    with ZooKeeperSession.open(f"zookeeper://ann:p%40ss@{folder}") as ann:
         ann.multi([Create("/a", b"secret")])
-        with Session.open(f"zookeeper://bob:guess@{folder}") as bob:
+        with ZooKeeperSession.open(f"zookeeper://bob:guess@{folder}") as bob:
             with pytest.raises(Forbidden, match="bob@") as refused:
                 bob.get("/a")
             assert "guess" not in str(refused.value)

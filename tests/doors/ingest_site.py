@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
 from tests.doors.commands import Terminal, environment, program
 from tests.doors.ingesting import working
 from tests.doors.serving import Running, running
@@ -70,7 +70,7 @@ class Site:
     def manifest(self, files: Mapping[str, bytes], missing: Sequence[str] = ()) -> Path:
         """A manifest of files that are served, and of some that are not."""
         rows = [
-            Row(
+            CheckmRow(
                 line=0,
                 url=self.serve(name, body),
                 algorithm="sha-256",
@@ -80,7 +80,7 @@ class Site:
             )
             for name, body in files.items()
         ]
-        rows += [Row(line=0, url=f"{self.web.url}/{name}", name=name) for name in missing]
+        rows += [CheckmRow(line=0, url=f"{self.web.url}/{name}", name=name) for name in missing]
         path = self.folder / "batch.checkm"
         path.write_bytes(write(ManifestKind.FILES, rows))
         return path

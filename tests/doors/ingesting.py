@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 
 from penstock.ingest.opening import open_ingest
-from penstock.ingest.workers.pool import STAGE_NAMES, Workers
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
 from tests.doors.serving import Running, path, running
 from tests.doors.waiting import until

@@ -14,8 +14,8 @@ import pytest
 
 from penstock.cli.ingest import watch
 from penstock.client import Client
-from penstock.ingest.models import HoldKind
-from penstock.ingest.service import Act
+from penstock.ingest.models import IngestHoldKind
+from penstock.ingest.service import AdminAction
 from penstock.schema.ingest import CheckStep, CheckStepKind
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal
@@ -136,7 +136,7 @@ def test_a_collection_and_the_queue_are_held(
 
     def sleep(seconds: float) -> None:
         desk = still.server.plane.desk
-        desk.release(Act("ann"), HoldKind.QUEUE)
+        desk.release(AdminAction("ann"), IngestHoldKind.QUEUE)
         assert "nothing is left to do" in still.work()
 
     watch_time = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
@@ -184,7 +184,7 @@ def test_deletion_warns_and_asks(
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     refused = penstock("ingest", "delete", failed[0]["id"])
     assert refused.code == 2
-    assert "its depositor is not told about it" in refused.complaint
+    assert "its depositor is not notified" in refused.complaint
     assert refused.complaint.endswith("--yes")
     monkeypatch.setattr(sys, "stdin", person("n\n"))
     declined = penstock("ingest", "delete", failed[0]["id"])

@@ -145,6 +145,6 @@ def test_what_a_lot_is_can_be_said(penstock: Terminal) -> None:
     with open("c.toml", "w") as file:
         file.write('[maps]\ndataset = "maps"\nlots = "PT7M"\n')
     told = penstock("ingest", "collections", "apply", "c.toml").complaint
-    assert "'PT7M' does not say what a lot of collection maps is; write batch, PT5M" in told
+    assert "'PT7M' does not define the lots of collection maps; write batch, PT5M" in told
     assert "a lot is" in penstock(*where, "--clear", "lots").text
     assert penstock("ingest", "collections", "show", "maps", "--json").document["lots"] == "batch"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.workers.pool import STAGE_NAMES
-from penstock.zookeeper import Create, Session
+from penstock.ingest.stages import STAGE_NAMES
+from penstock.zookeeper import Create, ZooKeeperSession
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
@@ -98,7 +98,7 @@ def test_what_hangs_when_it_is_told_to_stop_is_left_to_others(
             until(lambda: bool(here.web.asked("/stuck", "GET")))
             worker.send(signal.SIGTERM)
             assert worker.ended() == 0
-            assert "downloading: what is at hand hangs, and is left to others" in worker.log()
+            assert "downloading: running work hangs; other workers will repeat it" in worker.log()
             assert "Traceback" not in worker.log()
         assert status(penstock, batch) == ("processing", [("downloading", False)])
     finally:
@@ -140,7 +140,7 @@ def test_what_no_worker_can_take_does_not_keep_it(
         collection(here, penstock, "maps")
         done, stuck = (submitted(penstock, "maps", here.serve(name, b"a")) for name in "ab")
         here.work("--stages", "batch-pending")
-        with Session.open(zookeeper_url) as session:
+        with ZooKeeperSession.open(zookeeper_url) as session:
             session.multi(
                 [
                     Create("/jobs/states/pending/05-jid0000000777"),

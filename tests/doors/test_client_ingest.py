@@ -11,8 +11,8 @@ import pytest
 
 from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
 from penstock.errors import Unavailable
-from penstock.ingest.models import Looked
-from penstock.ingest.service import Act, IngestService
+from penstock.ingest.models import CheckProgress
+from penstock.ingest.service import AdminAction, IngestService
 from penstock.schema.ingest import (
     Finding,
     ShownBatch,
@@ -150,11 +150,13 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
 ) -> None:
     wrong = Finding("is lost", "ingest job 1", repairable=True)
 
-    def slowly(desk: IngestService, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
-        yield Looked(1, 2)
+    def slowly(
+        desk: IngestService, act: AdminAction, *, repair: bool
+    ) -> Iterator[Finding | CheckProgress]:
+        yield CheckProgress(1, 2)
         threading.Event().wait(7 * PATIENCE_SECONDS)
         yield wrong
-        yield Looked(2, 2)
+        yield CheckProgress(2, 2)
         raise Unavailable("the queue is away")
 
     monkeypatch.setattr(IngestService, "check", slowly)

@@ -35,7 +35,10 @@ def test_the_secret_is_covered_and_stays_when_it_is_sent_back(site: Ingesting) -
     assert good(answer)["callbackSecret"] == "********"
     assert "hunter2" not in answer.text
     context = site.server.plane.context
-    assert context.secrets.reveal(context.collection("maps").callback_secret or "") == "hunter2"
+    assert (
+        context.outbound.secrets.reveal(context.collections.get("maps").callback_secret or "")
+        == "hunter2"
+    )
     assert "hunter2" not in str(site.audit())
     site.put_collection(callback="https://example.org/told")
     assert good(site.client.get(MAPS))["callbackSecret"] is None
@@ -106,7 +109,7 @@ def test_a_collection_that_has_stored_something_keeps_its_storage(
     for change, named in (({"storage": second}, second), ({}, "that of the server")):
         said = message(site.client.put(MAPS, json=body | change), 409)
         assert f"has objects in {first}" in said
-        assert f"find them in {named}; make another collection" in said
+        assert f"not be found in {named}; make another collection" in said
     assert good(site.client.get(MAPS))["storage"] == first
     good(site.client.put(MAPS, json=body | {"storage": f"{first}/", "keepDays": 1}))
     good(site.client.delete(MAPS))

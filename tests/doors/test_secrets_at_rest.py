@@ -55,7 +55,7 @@ def test_the_database_and_its_folders_are_private(tmp_path: Path) -> None:
         ingest_folder=str(tmp_path / "ingest"),
     )
     with umask(0), Plane.open(settings) as plane:
-        plane.context.working_folder()
+        plane.context.storage.working_folder()
         assert plane.objects
         for ending in ("", "-wal", "-shm"):
             assert mode(folder / f"penstock.db{ending}") == 0o600, ending

@@ -14,16 +14,15 @@ from penstock.ingest.archive.register import LocalIdRow, MintedRow, StoredRow, W
 from penstock.ingest.context import OCFL
 from penstock.ingest.models import IngestJob
 from penstock.ingest.opening import IN_DATABASE
-from penstock.ingest.transitions import STAGES
 from penstock.schema.ingest import Finding
-from penstock.states import BatchState, IngestState, RunState
+from penstock.states import INGEST_STAGES, BatchState, IngestState, RunState
 from tests.checked import assert_all_holds
 from tests.simulation.consistency import problems
 from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS
 
 # An id is given out before what it names is made: who is killed in between leaves it unused.
-UNUSED_ID = "was numbered, but never made"
+UNUSED_ID = "was numbered, but never created"
 
 
 class Register(NamedTuple):
@@ -86,8 +85,8 @@ def check_job(job: IngestJob) -> None:
     assert job.status is (IngestState.FAILED if is_bad else IngestState.COMPLETED), job
     assert job.locked_by == "", job
     seen = [step.status for step in job.history]
-    assert seen == [*STAGES[: len(seen) - 1], job.status], job
-    assert is_bad or len(seen) == len(STAGES) + 1, job
+    assert seen == [*INGEST_STAGES[: len(seen) - 1], job.status], job
+    assert is_bad or len(seen) == len(INGEST_STAGES) + 1, job
     assert bool(job.message) == is_bad, job
 
 
@@ -144,7 +143,9 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
     root = StorageRoot(root=str(folder))
     assert root.validate(log_warnings=True), root.log.status_str()
     assert root.good_objects == root.num_objects == len(arks)
-    depository = site.plane.context.depository(site.plane.context.collection(COLLECTION))
+    depository = site.plane.context.storage.depository(
+        site.plane.context.collections.get(COLLECTION)
+    )
     versions = {
         (ark, int(name[1:]), version.key)
         for ark in arks
@@ -178,6 +179,6 @@ def check_folders(completed: list[IngestJob]) -> None:
 def check_callbacks(site: Site, completed: list[IngestJob]) -> None:
     """Whoever wants to know was told of each completed job, always under the same key."""
     expected = set()
-    if site.plane.context.collection(COLLECTION).callback is not None:
+    if site.plane.context.collections.get(COLLECTION).callback is not None:
         expected = {job.configuration.key for job in completed}
     assert set(site.delivered) == expected

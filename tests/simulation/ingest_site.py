@@ -10,8 +10,8 @@ from typing import Any
 
 from penstock.config import Settings
 from penstock.ingest.collections import PutCollection
-from penstock.ingest.intake.checkm import ManifestKind, Row, write
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.checkm import CheckmRow, ManifestKind, write
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.models import Batch
 from penstock.plane import Plane
 from penstock.schema.ingest import Collection, PayloadType
@@ -88,17 +88,17 @@ class Site:
         return self._submit(url, PayloadType.OBJECT_MANIFEST, is_bad=is_corrupt)
 
     def _submit(self, url: str, kind: PayloadType, *, is_bad: bool) -> str:
-        deposit = Deposit(collection=COLLECTION, url=url, type=kind, submitter="jo", key=url)
+        deposit = DepositRequest(collection=COLLECTION, url=url, type=kind, submitter="jo", key=url)
         batch: Batch = self.plane.desk.submit(deposit).batch
         self.batches[batch.id] = BatchState.FAILED if is_bad else BatchState.COMPLETED
         return batch.id
 
-    def _file(self, name: str, local_id: str | None = None) -> Row:
+    def _file(self, name: str, local_id: str | None = None) -> CheckmRow:
         body = f"{name}\n".encode() * 50
         if not name.startswith("missing"):
             self.web.on(f"/{name}", content(body))
         digest = hashlib.sha256(b"" if name.startswith("wrong") else body).hexdigest()
-        return Row(
+        return CheckmRow(
             line=0,
             url=f"{self.web.url}/{name}",
             algorithm="sha-256",

@@ -29,7 +29,7 @@ from penstock.plane import Plane
 from penstock.store.write_queue import WriteQueue
 from penstock.zookeeper.connection import Connection
 
-CHANGES = ("add_jobs", "change_jobs", "change_batch", "let_go")
+CHANGES = ("add_jobs", "change_jobs", "change_batch", "release")
 AGAIN_SECONDS = 0.1
 CLAIMS = ("claim_jobs", "claim_batches")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from penstock.errors import PenstockError
-from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.ingest.stages import STAGE_NAMES
 from tests.patience import HANG_SECONDS
 from tests.simulation.ingest_site import Site
 from tests.simulation.ingest_worker import Order

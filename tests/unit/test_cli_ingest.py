@@ -100,7 +100,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, body: bytes) -
         (["jid10000000001"], Target(Kind.JOB, "jid10000000001")),
     ],
 )
-def test_an_id_alone_says_what_it_is(words: list[str], target: Target) -> None:
+def test_an_id_alone_shows_its_kind(words: list[str], target: Target) -> None:
     assert read_target(words, tuple(Kind)) == target
 
 
@@ -189,7 +189,7 @@ def test_a_batch_is_followed_while_it_moves(
     assert is_over(batch, look_at(batch, 0)) is over
 
 
-def test_jobs_that_were_deleted_are_told() -> None:
+def test_a_report_lists_deleted_jobs() -> None:
     def line(jobs: int, **states: int) -> str:
         tally = {state: StateTally(each, 0) for state, each in states.items()}
         batch = shown_batch(BatchState.PENDING, jobs, tally)

@@ -3,8 +3,15 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, Manifest, ManifestKind, Row, parse
-from penstock.ingest.intake.faults import FAULTS_MAX
+from penstock.ingest.intake.checkm import (
+    PROFILES,
+    SIZE_MAX,
+    CheckmManifest,
+    CheckmRow,
+    ManifestKind,
+    parse,
+)
+from penstock.ingest.intake.validation import FAULTS_MAX
 
 OBJECT = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-ingest-manifest\n"
 FILES = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"
@@ -22,11 +29,11 @@ KINDS = {
 }
 
 
-def rows_of(text: str) -> tuple[Row, ...]:
+def rows_of(text: str) -> tuple[CheckmRow, ...]:
     return parse(text.encode()).rows
 
 
-def object_row(row: str) -> Row:
+def object_row(row: str) -> CheckmRow:
     """The one row of an object manifest; it is in line 3."""
     return rows_of(f"{OBJECT}{row}\n#%eof\n")[0]
 
@@ -50,11 +57,11 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
         "https://example.org/b%20c.txt\n"
         "#%eof\n"
     )
-    assert parse(text.encode()) == Manifest(
+    assert parse(text.encode()) == CheckmManifest(
         ManifestKind.OBJECT,
         f"{PROFILES}mrt-ingest-manifest",
         (
-            Row(
+            CheckmRow(
                 line=6,
                 url="https://example.org/a.jpg",
                 algorithm="md5",
@@ -64,7 +71,7 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
                 name="x/a.jpg",
                 mime="image/jpeg",
             ),
-            Row(line=9, url="https://example.org/b%20c.txt", name="b c.txt"),
+            CheckmRow(line=9, url="https://example.org/b%20c.txt", name="b c.txt"),
         ),
     )
 
@@ -72,7 +79,7 @@ def test_an_object_manifest_as_depositors_write_it() -> None:
 def test_a_batch_manifest_has_an_object_in_each_row() -> None:
     row = "s3://b/f.zip | | | | | f.zip | ark:/99999/fk4 | loc 1 | Seneca | The Store | 2009 |"
     assert rows_of(f"{FILES}{row}\n{row}\n#%eof") == tuple(
-        Row(
+        CheckmRow(
             line=line,
             url="s3://b/f.zip",
             name="f.zip",
@@ -106,8 +113,8 @@ def test_the_last_part_of_the_profile_gives_the_kind(
 def test_declared_columns_decide_the_order(declared: str) -> None:
     text = f"{OBJECT}{declared}\n| About | http://h/a\n7 | | http://h/b\n#%eof\n"
     assert rows_of(text) == (
-        Row(line=4, url="http://h/a", name="a", title="About"),
-        Row(line=5, url="http://h/b", name="b", size=7),
+        CheckmRow(line=4, url="http://h/a", name="a", title="About"),
+        CheckmRow(line=5, url="http://h/b", name="b", size=7),
     )
 
 
@@ -154,7 +161,7 @@ def test_algorithms_have_one_name_however_they_are_spelt(
 def test_a_bar_in_a_value_is_written_as_7c_and_nothing_else_is_encoded(
     written: str, name: str
 ) -> None:
-    assert object_row(f"http://h/a%7Cb | | | | | {written}") == Row(
+    assert object_row(f"http://h/a%7Cb | | | | | {written}") == CheckmRow(
         line=3, url="http://h/a%7Cb", name=name
     )
 
@@ -167,7 +174,7 @@ def test_a_bar_in_a_value_is_written_as_7c_and_nothing_else_is_encoded(
         ("file:///data/in/%C3%A9", "é"),
     ],
 )
-def test_a_file_without_a_name_is_called_what_its_url_ends_in(url: str, name: str) -> None:
+def test_a_file_without_a_name_gets_the_last_url_segment(url: str, name: str) -> None:
     assert object_row(url).name == name
 
 
@@ -248,7 +255,7 @@ def test_a_primary_id_has_one_spelling_however_it_is_written() -> None:
     assert [row.primary_id for row in rows_of(f"{FILES}{rows}#%eof")] == ["ark:/99999/fk4b"] * 2
 
 
-def test_all_faults_are_told_with_their_lines() -> None:
+def test_all_faults_are_reported_by_line() -> None:
     rows = "http://h/a | md5 | xyz | -1 | | ../a\nhttp://h/b\nb\nhttp://h/b\n#%fields | fileUrl\n"
     assert refusal(f"{OBJECT}{rows}#%eof\n".encode()).split("\n") == [
         "line 3: the md5 digest 'xyz' is not hexadecimal; correct it",
@@ -260,7 +267,7 @@ def test_all_faults_are_told_with_their_lines() -> None:
     ]
 
 
-def test_of_very_many_faults_the_first_are_told() -> None:
+def test_very_many_faults_are_cut() -> None:
     rows = "".join(f"no-url-{n}\n" for n in range(1000))
     told = refusal(f"{OBJECT}{rows}#%eof\n".encode(), rows_max=1000).split("\n")
     assert len(told) == FAULTS_MAX + 1
@@ -269,7 +276,7 @@ def test_of_very_many_faults_the_first_are_told() -> None:
     assert told[-1] == "and more: these are only the first"
 
 
-def test_all_faults_of_a_head_are_told() -> None:
+def test_all_faults_of_a_head_are_reported() -> None:
     head = "#%checkm_0.7\n#%profile | x\n#%fields | nfo:colour\n#%fields | fileUrl\n"
     told = refusal(f"{head}http://h/a\n#%eof\n".encode()).split("\n")
     assert [line.partition(";")[0] for line in told] == [

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid
-from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, ManifestKind, Row, parse, write
-from penstock.ingest.intake.names import NAME_BYTES_MAX, SEGMENT_BYTES_MAX, safe_name
+from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, CheckmRow, ManifestKind, parse, write
+from penstock.ingest.intake.validation import NAME_BYTES_MAX, SEGMENT_BYTES_MAX, name_fault
 
 BATCHES = [kind for kind in ManifestKind if kind is not ManifestKind.OBJECT]
 DIGEST_CHARS = {"md5": 32, "sha-1": 40, "sha-256": 64, "sha-384": 96, "sha-512": 128}
@@ -47,13 +47,13 @@ DIGEST_CHARS = {"md5": 32, "sha-1": 40, "sha-256": 64, "sha-384": 96, "sha-512":
 def test_a_name_that_could_leave_its_folder_or_cannot_be_a_file_is_refused(
     name: str, reason: str | None
 ) -> None:
-    assert safe_name(name) == reason
+    assert name_fault(name) == reason
 
 
 def test_a_name_of_exactly_the_longest_size_is_allowed() -> None:
     name = "ab/" * 1365 + "a"
     assert len(name) == NAME_BYTES_MAX
-    assert safe_name(name) is None
+    assert name_fault(name) is None
 
 
 def is_plain(text: str) -> bool:
@@ -69,7 +69,7 @@ TEXTS = (
     .filter(is_plain)
     .filter(bool)
 )
-NAMES = TEXTS.filter(lambda name: safe_name(name) is None)
+NAMES = TEXTS.filter(lambda name: name_fault(name) is None)
 DIGESTS = st.sampled_from(sorted(DIGEST_CHARS)).flatmap(
     lambda name: st.tuples(
         st.just(name),
@@ -86,9 +86,9 @@ ARKS = st.from_regex(r"ark:/[0-9]{5}/[a-z0-9]{1,20}", fullmatch=True)
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> Row:
+def rows(draw: st.DrawFn) -> CheckmRow:
     algorithm, digest = draw(st.none() | DIGESTS) or (None, None)
-    return Row(
+    return CheckmRow(
         line=0,
         url=draw(URLS),
         algorithm=algorithm,
@@ -105,13 +105,13 @@ def rows(draw: st.DrawFn) -> Row:
     )
 
 
-def without_lines(found: tuple[Row, ...]) -> list[Row]:
+def without_lines(found: tuple[CheckmRow, ...]) -> list[CheckmRow]:
     return [msgspec.structs.replace(row, line=0) for row in found]
 
 
 @given(st.sampled_from(BATCHES), st.lists(rows(), min_size=1, max_size=4))
 def test_a_batch_manifest_is_read_back_as_it_was_written(
-    kind: ManifestKind, wanted: list[Row]
+    kind: ManifestKind, wanted: list[CheckmRow]
 ) -> None:
     manifest = parse(write(kind, wanted), expect=kind)
     assert without_lines(manifest.rows) == wanted
@@ -119,7 +119,7 @@ def test_a_batch_manifest_is_read_back_as_it_was_written(
 
 
 @given(st.lists(rows(), min_size=1, max_size=4))
-def test_an_object_manifest_is_read_back_as_it_was_written(wanted: list[Row]) -> None:
+def test_an_object_manifest_is_read_back_as_it_was_written(wanted: list[CheckmRow]) -> None:
     apart = [
         msgspec.structs.replace(row, name=f"{number}/{row.name}")
         for number, row in enumerate(wanted)
@@ -129,7 +129,7 @@ def test_an_object_manifest_is_read_back_as_it_was_written(wanted: list[Row]) ->
 
 
 def test_a_written_manifest_reads_as_depositors_write_them() -> None:
-    row = Row(line=9, url="http://h/a", algorithm="md5", digest="0" * 32, name="x|y")
+    row = CheckmRow(line=9, url="http://h/a", algorithm="md5", digest="0" * 32, name="x|y")
     assert write(ManifestKind.OBJECT, [row]).decode().splitlines() == [
         "#%checkm_0.7",
         f"#%profile | {PROFILES}mrt-ingest-manifest",
@@ -142,7 +142,7 @@ def test_a_written_manifest_reads_as_depositors_write_them() -> None:
     ]
 
 
-GOOD = Row(line=0, url="http://h/first", name="first")
+GOOD = CheckmRow(line=0, url="http://h/first", name="first")
 OTHERWISE = (
     "row 2 of the manifest would be read back otherwise; encode the URL, and "
     "leave out line breaks, blanks at the ends and empty texts"
@@ -152,20 +152,32 @@ OTHERWISE = (
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (Row(line=0, url="http://h/a", name="b", title="x "), OTHERWISE),
-        (Row(line=0, url="http://h/a", name="b", title=""), OTHERWISE),
-        (Row(line=0, url="http://h/a", name=""), OTHERWISE),
-        (Row(line=0, url="http://h/a|", name="b"), OTHERWISE),
-        (Row(line=0, url="# no", name="b"), OTHERWISE),
-        (Row(line=0, url="http://h/a\nhttp://h/b", name="b"), "the manifest has 3 rows"),
-        (Row(line=0, url="http://h/a", name="b\n#%eof"), "line 9: '#%eof' comes after #%eof"),
-        (Row(line=0, url="http://h/a", algorithm="MD5", digest="0" * 32, name="b"), OTHERWISE),
-        (Row(line=0, url="http://h/a", name="../b"), "line 7: the name '../b' leaves its folder"),
-        (Row(line=0, url="http://h/a", name="first"), "line 7: the name 'first' is in line 6 too"),
-        (Row(line=0, url="http://h/a", name="b", title="\ud800"), "the manifest would hold half"),
+        (CheckmRow(line=0, url="http://h/a", name="b", title="x "), OTHERWISE),
+        (CheckmRow(line=0, url="http://h/a", name="b", title=""), OTHERWISE),
+        (CheckmRow(line=0, url="http://h/a", name=""), OTHERWISE),
+        (CheckmRow(line=0, url="http://h/a|", name="b"), OTHERWISE),
+        (CheckmRow(line=0, url="# no", name="b"), OTHERWISE),
+        (CheckmRow(line=0, url="http://h/a\nhttp://h/b", name="b"), "the manifest has 3 rows"),
+        (CheckmRow(line=0, url="http://h/a", name="b\n#%eof"), "line 9: '#%eof' comes after #%eof"),
+        (
+            CheckmRow(line=0, url="http://h/a", algorithm="MD5", digest="0" * 32, name="b"),
+            OTHERWISE,
+        ),
+        (
+            CheckmRow(line=0, url="http://h/a", name="../b"),
+            "line 7: the name '../b' leaves its folder",
+        ),
+        (
+            CheckmRow(line=0, url="http://h/a", name="first"),
+            "line 7: the name 'first' is in line 6 too",
+        ),
+        (
+            CheckmRow(line=0, url="http://h/a", name="b", title="\ud800"),
+            "the manifest would hold half",
+        ),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(row: Row, message: str) -> None:
+def test_rows_that_cannot_be_read_back_are_refused(row: CheckmRow, message: str) -> None:
     with pytest.raises(Invalid, match=f"^{re.escape(message)}"):
         write(ManifestKind.OBJECT, [GOOD, row])
 

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import Invalid
 from penstock.ingest.archive.arks import LOCAL_ID_BYTES_MAX, read_local_ids
-from penstock.ingest.collections import OWNER_BYTES_MAX, checked
+from penstock.ingest.collections import OWNER_BYTES_MAX, check_collection
 from penstock.ingest.intake.checkm import HEADER, PROFILES, parse
 from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX
 from penstock.schema.ingest import Collection
@@ -38,7 +38,7 @@ def test_the_longest_that_a_manifest_may_say_is_taken() -> None:
         ),
     ],
 )
-def test_what_is_too_long_is_refused_by_its_line(content: bytes, message: str) -> None:
+def test_a_too_long_value_is_refused_by_its_line(content: bytes, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         parse(content)
     assert str(refused.value) == f"line 3: {message}"
@@ -50,6 +50,6 @@ def test_local_ids_are_divided_by_semicolons() -> None:
 
 
 def test_an_owner_has_to_fit_beside_its_local_ids() -> None:
-    checked(Collection(name="maps", dataset="maps", owner="o" * OWNER_BYTES_MAX))
+    check_collection(Collection(name="maps", dataset="maps", owner="o" * OWNER_BYTES_MAX))
     with pytest.raises(Invalid, match="the owner of collection maps has more than 500 bytes"):
-        checked(Collection(name="maps", dataset="maps", owner="ö" * OWNER_BYTES_MAX))
+        check_collection(Collection(name="maps", dataset="maps", owner="ö" * OWNER_BYTES_MAX))

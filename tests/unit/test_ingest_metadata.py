@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ingest.archive.metadata import Description, anvl, dublin_core, erc
+from penstock.ingest.archive.metadata import Description, dublin_core, erc, format_anvl
 
 ARK = "ark:/99999/fk4rx9d523"
 DC = "{http://purl.org/dc/elements/1.1/}"
@@ -34,7 +34,7 @@ def test_an_erc_record_answers_the_four_questions() -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n"])
-def test_what_nobody_has_said_is_unassigned(nothing: str | None) -> None:
+def test_missing_elements_are_unassigned(nothing: str | None) -> None:
     description = Description(who=nothing, what=nothing, when=nothing, where=nothing)
     assert erc(description, ARK, []).decode() == (
         f"erc:\nwho: (:unas)\nwhat: (:unas)\nwhen: (:unas)\nwhere: {ARK}\n"
@@ -68,7 +68,7 @@ def test_an_erc_record_is_read_back_line_by_line(
 
 
 def test_anvl_of_nothing_is_empty() -> None:
-    assert anvl([]) == b""
+    assert format_anvl([]) == b""
 
 
 def test_a_dublin_core_record_as_harvesters_read_it() -> None:
@@ -89,7 +89,7 @@ def test_a_dublin_core_record_as_harvesters_read_it() -> None:
     )
 
 
-def test_what_nobody_has_said_is_not_in_dublin_core() -> None:
+def test_missing_elements_are_not_in_dublin_core() -> None:
     xml = dublin_core(Description(what="\x00 \x00"), ARK, [])
     assert elements(xml) == [(f"{DC}identifier", ARK)]
 

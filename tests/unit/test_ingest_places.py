@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.intake.places import Places, check_url, is_public, shown
+from penstock.ingest.intake.places import Places, check_url, is_public, redact_url
 
 NOWHERE = Places()
 PUBLIC = "93.184.215.14"
@@ -139,6 +139,6 @@ def test_the_public_web_is_allowed() -> None:
 
 
 def test_secrets_in_urls_are_not_shown() -> None:
-    assert shown("https://me:secret@h.org/a?token=1#x") == "https://h.org/a"
-    assert shown("https://h.org/a@b?x=y@z") == "https://h.org/a@b"
-    assert "\n" not in shown("http://h/\n")
+    assert redact_url("https://me:secret@h.org/a?token=1#x") == "https://h.org/a"
+    assert redact_url("https://h.org/a@b?x=y@z") == "https://h.org/a@b"
+    assert "\n" not in redact_url("http://h/\n")

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from penstock.clock import SECOND, parse_time
 from penstock.ingest.models import Batch, Submission
-from penstock.ingest.notifications.mail import Letter, compose
+from penstock.ingest.notifications.mail import MailLetter, compose_message
 from penstock.ingest.notifications.reports import (
-    JobLine,
-    Report,
+    BatchReport,
+    ReportLine,
     confirmation_letter,
     failure_letter,
     make_report,
@@ -39,15 +39,15 @@ BATCH = Batch(
 )
 
 
-def job(number: int, status: str = "completed") -> JobLine:
-    return JobLine(f"jid{number:010}", f"map {number}.tif", status)
+def job(number: int, status: str = "completed") -> ReportLine:
+    return ReportLine(f"jid{number:010}", f"map {number}.tif", status)
 
 
 def ids(*numbers: int) -> tuple[str, ...]:
     return tuple(f"jid{number:010}" for number in numbers)
 
 
-GOOD = JobLine(
+GOOD = ReportLine(
     id="jid0000000001",
     name="Karte von Köln.tif",
     status="completed",
@@ -57,7 +57,7 @@ GOOD = JobLine(
     size=1_234_567,
     object_version=2,
 )
-RESUMABLE = JobLine(
+RESUMABLE = ReportLine(
     id="jid0000000002",
     name="地図.tif",
     status="failed",
@@ -65,13 +65,13 @@ RESUMABLE = JobLine(
     message="https://example.org/2.tif was answered 404;\n check the URL",
     last_successful_status="provisioning",
 )
-LOST = JobLine("jid0000000003", "map 3.tif", "failed", message="line 4: no digest")
+LOST = ReportLine("jid0000000003", "map 3.tif", "failed", message="line 4: no digest")
 
 
 def test_the_first_report_has_every_job_in_one_list() -> None:
     lines = [job(3, "failed"), job(1), job(2), job(4, "downloading")]
     report = make_report(BATCH, lines, None, NOW)
-    assert report == Report(
+    assert report == BatchReport(
         number=1,
         kind="status",
         batch_id="bid0000000001",
@@ -88,7 +88,7 @@ def test_the_first_report_has_every_job_in_one_list() -> None:
     )
 
 
-def test_an_update_says_what_has_succeeded_since_and_what_is_still_open() -> None:
+def test_an_update_lists_new_successes_and_open_jobs() -> None:
     first = make_report(BATCH, [job(1), *(job(n, "failed") for n in (2, 3, 4, 5))], None, NOW)
     later = [job(1), job(2), job(3, "failed"), job(4, "processing")]
     update = make_report(BATCH, later, first, NOW + SECOND)
@@ -142,13 +142,13 @@ def test_the_json_of_a_report_has_the_names_that_its_node_must_have() -> None:
     assert node["last_modified"] == NOW
     assert node["failed_jobs"] == ["jid0000000002"]
     assert node["successful_jobs"] == ["jid0000000001"]
-    assert msgspec.json.decode(text, type=Report) == report
+    assert msgspec.json.decode(text, type=BatchReport) == report
     empty = msgspec.json.decode(msgspec.json.encode(make_report(BATCH, [], None, NOW)))
     assert (empty["failed_jobs"], empty["successful_jobs"]) == ([], [])
 
 
 def test_the_letter_that_confirms_a_batch() -> None:
-    assert confirmation_letter(BATCH, 1_200, TO) == Letter(
+    assert confirmation_letter(BATCH, 1_200, TO) == MailLetter(
         to=TO,
         subject="[Penstock] batch bid0000000001 of maps: queued, 1,200 jobs",
         text="""\
@@ -170,7 +170,7 @@ To watch it until then: penstock ingest watch bid0000000001
 def test_the_letter_of_a_status_report() -> None:
     lines = [GOOD, RESUMABLE, LOST]
     report = make_report(BATCH, lines, None, NOW)
-    assert report_letter(BATCH, report, lines, TO) == Letter(
+    assert report_letter(BATCH, report, lines, TO) == MailLetter(
         to=TO,
         subject="[Penstock] batch bid0000000001 of maps: 1 completed, 2 failed",
         text="""\
@@ -203,7 +203,7 @@ def test_the_letter_of_an_update_report() -> None:
     first = make_report(BATCH, [replace(GOOD, status="failed"), LOST, job(4), job(5)], None, NOW)
     lines = [GOOD, replace(LOST, status="recording"), job(4)]
     report = make_report(BATCH, lines, first, NOW + SECOND)
-    assert report_letter(BATCH, report, lines, TO) == Letter(
+    assert report_letter(BATCH, report, lines, TO) == MailLetter(
         to=TO,
         subject="[Penstock] batch bid0000000001 of maps: "
         "update, 1 more completed, 1 open, 1 deleted",
@@ -256,7 +256,7 @@ def test_a_payload_is_named_as_the_depositor_named_it() -> None:
     assert letter.subject.endswith(": queued, 1 job")
 
 
-def test_a_long_list_is_cut_and_says_where_the_rest_is() -> None:
+def test_a_long_list_is_cut_with_a_command_for_the_rest() -> None:
     lines = [job(n, "failed" if n % 2 else "completed") for n in range(1, 2_503)]
     letter = report_letter(BATCH, make_report(BATCH, lines, None, NOW), lines, TO)
     assert letter.subject.endswith(": 1,251 completed, 1,251 failed")
@@ -296,7 +296,7 @@ FORGERY = "x\n\nCompleted (99)\r\n\u2028\x85\x00\x1b[2J"
     ],
     ids=lambda typed: next(iter(typed)),
 )
-def test_what_a_depositor_typed_cannot_forge_a_line(like: JobLine, typed: dict[str, Any]) -> None:
+def test_depositor_text_cannot_forge_a_line(like: ReportLine, typed: dict[str, Any]) -> None:
     line = replace(like, **typed)
     letter = report_letter(BATCH, make_report(BATCH, [line], None, NOW), [line], TO)
     assert "\nCompleted (99)" not in letter.text
@@ -311,14 +311,14 @@ def test_a_collection_cannot_forge_a_subject() -> None:
     assert letter.subject == (
         "[Penstock] batch bid0000000001 of x  Completed (99)      [2J: queued, 1 job"
     )
-    assert compose(letter, "penstock@example.org", NOW)
+    assert compose_message(letter, "penstock@example.org", NOW)
 
 
 @given(st.text(max_size=3_000), st.lists(st.text(max_size=300), max_size=20))
 def test_any_text_makes_a_letter_that_can_be_sent(text: str, local_ids: list[str]) -> None:
-    line = JobLine("jid1", text, "failed", text, tuple(local_ids), text, text)
+    line = ReportLine("jid1", text, "failed", text, tuple(local_ids), text, text)
     named = replace(BATCH, submission=replace(BATCH.submission, profile_name=text, submitter=text))
     for each in (line, replace(line, status="completed")):
         letter = report_letter(named, make_report(named, [each], None, NOW), [each], TO)
-        assert compose(letter, "penstock@example.org", NOW)
+        assert compose_message(letter, "penstock@example.org", NOW)
         assert letter.text.count("\n  jid") == 1

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid
-from penstock.ingest.models import Configuration, Hold, HoldKind, Place, Submission
+from penstock.ingest.models import (
+    Configuration,
+    IngestHold,
+    IngestHoldKind,
+    QueuePosition,
+    Submission,
+)
 from penstock.ingest.queue.zookeeper.layout import (
     JOB_NODES,
     REPORT_BYTES_MAX,
@@ -32,17 +38,19 @@ from penstock.states import IngestState
 from penstock.zookeeper import Create
 
 numbers = st.integers(0, 10**10 - 1)
-places = st.builds(Place, st.integers(0, 99), numbers.map(lambda number: f"jid{number:010}"))
+places = st.builds(
+    QueuePosition, st.integers(0, 99), numbers.map(lambda number: f"jid{number:010}")
+)
 
 
 @given(places, places)
-def test_entries_sort_as_places_do(one: Place, two: Place) -> None:
+def test_entries_sort_as_places_do(one: QueuePosition, two: QueuePosition) -> None:
     assert (entry_name(one) < entry_name(two)) == (one < two)
     assert read_entry(entry_name(one)) == one
 
 
 def test_an_entry_has_two_digits_of_priority() -> None:
-    place = Place(5, "jid0000000001")
+    place = QueuePosition(5, "jid0000000001")
     assert entry_path(IngestState.PENDING, place) == "/jobs/states/pending/05-jid0000000001"
 
 
@@ -61,7 +69,7 @@ def test_only_an_id_is_one(text: str) -> None:
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_a_hold_is_one_node_whatever_it_is_called(name: str) -> None:
-    hold = Hold(HoldKind.COLLECTION, name, "ann", "why", 1_700_000_000_000_001)
+    hold = IngestHold(IngestHoldKind.COLLECTION, name, "ann", "why", 1_700_000_000_000_001)
     path = hold_path(hold.kind, name)
     child = path.removeprefix("/locks/collections/")
     assert "/" not in child
@@ -70,11 +78,11 @@ def test_a_hold_is_one_node_whatever_it_is_called(name: str) -> None:
     assert read_hold(hold.kind, child, hold_data(hold), 0) == hold
 
 
-def test_the_queue_is_held_where_its_name_says() -> None:
-    assert hold_path(HoldKind.QUEUE, "ingest") == "/locks/queue/ingest"
+def test_a_hold_is_at_the_queue_name() -> None:
+    assert hold_path(IngestHoldKind.QUEUE, "ingest") == "/locks/queue/ingest"
 
 
-def test_a_node_says_what_is_the_default_too() -> None:
+def test_nodes_include_default_values() -> None:
     told = Submission(
         profile_name="p", submitter="s", payload_url="u", type=PayloadType.FILE, uid="1"
     )
@@ -112,7 +120,7 @@ def test_a_report_is_packed_only_if_it_is_large(size: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"status": "asleep"}'])
-def test_what_cannot_be_read_names_its_node(data: bytes) -> None:
+def test_an_unreadable_node_is_named(data: bytes) -> None:
     with pytest.raises(
         Invalid, match=r"^/jobs/jid0000000001/status cannot be read: .*ingest check"
     ):
@@ -120,7 +128,7 @@ def test_what_cannot_be_read_names_its_node(data: bytes) -> None:
 
 
 def test_a_missing_number_names_its_node() -> None:
-    with pytest.raises(Invalid, match=r"^/x is not there, although its status is"):
+    with pytest.raises(Invalid, match=r"^/x does not exist, although its status does"):
         read_number(None, "/x")
 
 

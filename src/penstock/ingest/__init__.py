@@ -1,1 +1,1 @@
-"""What arrives: batches and their jobs, stage by stage, through a durable queue."""
+"""Ingest: batches of deposits and their jobs, which pass the stages through a durable queue."""

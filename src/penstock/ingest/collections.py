@@ -1,4 +1,4 @@
-"""Collections: what a batch is submitted to, and the settings that hold for it."""
+"""Collections: the targets of submissions, and their settings."""
 
 import re
 from collections.abc import Callable
@@ -24,8 +24,8 @@ _decode = msgspec.json.Decoder
 OWNER_BYTES_MAX = 500
 
 
-def checked(collection: Collection) -> Collection:
-    """The profile, if it can work."""
+def check_collection(collection: Collection) -> Collection:
+    """Return the profile, or raise Invalid if its settings cannot work."""
     if not _NAME.fullmatch(collection.name):
         raise Invalid(
             f"{collection.name[:100]!r} cannot name a collection; use letters, digits, . _ and -"
@@ -39,8 +39,8 @@ def checked(collection: Collection) -> Collection:
         )
     if collection.lots not in (BY_BATCH, *Interval):
         raise Invalid(
-            f"{collection.lots[:100]!r} does not say what a lot of collection {collection.name} "
-            f"is; write {BY_BATCH}, {', '.join(Interval)}"
+            f"{collection.lots[:100]!r} does not define the lots of collection {collection.name}"
+            f"; write {BY_BATCH}, {', '.join(Interval)}"
         )
     if collection.minting is Minting.LOCAL:
         ark_of(collection.shoulder, 0)
@@ -58,9 +58,9 @@ def checked(collection: Collection) -> Collection:
 
 
 class PutCollection(Write, frozen=True):
-    """Make a collection, or change its profile; a masked secret stays as it was.
+    """Create a collection or change its profile; a masked secret stays as it is.
 
-    The secret is encrypted already.
+    The secret is already encrypted.
     """
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
@@ -69,14 +69,13 @@ class PutCollection(Write, frozen=True):
     collection: Collection
 
     def execute(self, uow: UnitOfWork, now: Micros) -> Collection:
-        """One row, and a line in the audit log."""
-        collection = checked(self.collection)
+        collection = check_collection(self.collection)
         _check_storage(uow.tx, collection)
         before = _find(uow.tx, collection.name)
         if collection.callback_secret == MASK and before is not None:
             secret = before.callback_secret
             collection = msgspec.structs.replace(collection, callback_secret=secret)
-        profile = msgspec.json.encode(collection.shown).decode()
+        profile = msgspec.json.encode(collection.masked).decode()
         audit.append(uow.tx, now, self.who, "put collection", collection.name, profile)
         uow.tx.execute(
             "put_collection",
@@ -88,18 +87,18 @@ class PutCollection(Write, frozen=True):
 
 
 def _check_storage(tx: Transaction, collection: Collection) -> None:
-    """Refuse a storage in which what the collection has stored would not be found."""
+    """Refuse another storage once the collection has objects: they would not be found."""
     row = tx.fetch_one("storage_of_collection", collection=collection.name)
-    if row is not None and row[0] != collection.kept_in:
+    if row is not None and row[0] != collection.storage_url:
         raise Conflict(
             f"collection {collection.name} has objects in {row[0] or 'the storage of the server'}, "
-            f"and nobody would find them in {collection.kept_in or 'that of the server'}; "
+            f"which would not be found in {collection.storage_url or 'that of the server'}; "
             "make another collection for another storage"
         )
 
 
 class DeleteCollection(Write, frozen=True):
-    """Forget a collection, to which no batch must be open any more; what it stored stays."""
+    """Delete a collection without open batches; its stored objects stay."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
@@ -107,7 +106,6 @@ class DeleteCollection(Write, frozen=True):
     name: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes, with a line in the audit log."""
         tx = uow.tx
         if _find(tx, self.name) is None:
             raise _unknown(self.name)
@@ -116,20 +114,20 @@ class DeleteCollection(Write, frozen=True):
 
 
 def find_collection(tx: Transaction, name: str) -> Collection:
-    """A collection, or NotFound."""
-    found = _find(tx, name)
-    if found is None:
+    """Return a collection, or raise NotFound."""
+    collection = _find(tx, name)
+    if collection is None:
         raise _unknown(name)
-    return found
+    return collection
 
 
 def all_collections(tx: Transaction) -> list[Collection]:
-    """Every collection, by name."""
+    """Return every collection, by name."""
     return [_profile(profile) for (profile,) in tx.fetch("all_collections")]
 
 
 def stored_secrets(tx: Transaction) -> dict[str, str]:
-    """The secrets of collections as they are stored."""
+    """Return the stored secrets of collections, by owner."""
     return {
         f"the callback secret of collection {each.name}": each.callback_secret
         for each in all_collections(tx)
@@ -149,3 +147,8 @@ def _unknown(name: str) -> NotFound:
     return NotFound(
         f"there is no collection {name[:100]!r}; make it with `penstock ingest collections set`"
     )
+
+
+def ingest_job_name(collection: Collection) -> str:
+    """Return the name of the catalog job whose runs are the deposits of a collection."""
+    return f"ingest.{collection.name}"

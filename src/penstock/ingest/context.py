@@ -1,4 +1,4 @@
-"""What the stages work with: the store, the register, the outside world and the time."""
+"""The dependencies of the ingest stages: catalog, queue, storage, outbound clients and runtime."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,93 +33,84 @@ from penstock.telemetry import logs
 if TYPE_CHECKING:
     import httpx
 
-    from penstock.ingest.archive.minting import EzidMinter
+    from penstock.ingest.archive.ezid import EzidMinter
 
-OCFL = "ocfl"  # where objects are kept, in the object store
-PAYLOADS = "payloads"  # where uploaded payloads wait, in the object store
+OCFL = "ocfl"  # the folder of stored objects in the object store
+PAYLOADS = "payloads"  # the folder of uploaded payloads in the object store
 PAYLOAD_SCHEME = "payload"
-PRODUCER = "producer"  # what the depositor made, in a working folder and in a stored object
-TROUBLE_SECONDS = 1.0
-_AWAY_SECONDS = 5.0  # something that does not answer is asked less often
+PRODUCER = "producer"  # the folder of the depositor's files, while working and in stored objects
+RETRY_SECONDS = 1.0
+AWAY_RETRY_SECONDS = 5.0
 _PROFILE_SECONDS = 1
 
 log = logging.getLogger(__name__)
 
-
 T = TypeVar("T")
 
 
-class Later(Exception):
-    """A job cannot go on yet: it stays where it is, and is looked at again."""
+class Postponed(Exception):
+    """The job or batch cannot continue yet; it keeps its state and is retried."""
 
 
-class ForGood(PenstockError):
-    """A job fails, and no resume can help: its payload is not what its depositor says it is."""
+class PermanentFailure(PenstockError):
+    """The job fails and cannot be resumed: its payload is not what the depositor declared."""
 
 
-def patiently(ask: Callable[[], T]) -> T:
-    """Ask the catalog or the queue: while they are away, a job waits and does not fail."""
+def postpone_if_away(call: Callable[[], T]) -> T:
+    """Call the catalog or the queue; raise Postponed while it is busy or unavailable."""
     try:
-        return ask()
+        return call()
     except (Busy, Unavailable) as error:
-        raise Later(str(error)) from None
+        raise Postponed(str(error)) from None
 
 
-@dataclass
-class IngestContext:
-    """One process's tools; every method may be called from any thread.
+class CollectionCache:
+    """Collection profiles, each at most a second old."""
 
-    `waits` is what could not go on when this process last tried, by id, and why. `away` is until
-    when storages of other collections are not asked again, because they did not answer;
-    `mail_hangs_until` is the same of the mail server, by the monotonic clock.
+    def __init__(self, catalog: WriteQueue, clock: Clock) -> None:
+        self._catalog = catalog
+        self._clock = clock
+        self._profiles: dict[str, tuple[Micros, Collection]] = {}  # by name, with the expiry time
+
+    def get(self, name: str) -> Collection:
+        """Return the profile of a collection."""
+        now = self._clock()
+        entry = self._profiles.get(name)
+        if entry is None or entry[0] <= now:
+            with self._catalog.read() as tx:
+                entry = now + _PROFILE_SECONDS * SECOND, find_collection(tx, name)
+            self._profiles[name] = entry
+        return entry[1]
+
+    def of_job(self, job: IngestJob) -> Collection:
+        """Return the profile of a job's collection; Postponed while the catalog is away."""
+        return postpone_if_away(lambda: self.get(job.configuration.profile_name))
+
+
+class StorageRegistry:
+    """Open object stores and repositories, and the working folders of batches and jobs.
+
+    `away_until` has, by storage URL, the time before which a storage that did not answer is not
+    tried again on behalf of other collections.
     """
 
-    settings: Settings
-    catalog: WriteQueue
-    store: IngestStore
-    clock: Clock
-    mailer: Mailer
-    secrets: Secrets
-    sleep: Callable[[float], None] = time.sleep
-    stopping: threading.Event = field(default_factory=threading.Event)
-    waits: dict[str, str] = field(default_factory=dict)
-    away: dict[str, Micros] = field(default_factory=dict)
-    mail_hangs_until: float = 0.0
-    _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
-    _depositories: dict[str, Depository] = field(default_factory=dict)
-    _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
-    _opening: threading.Lock = field(default_factory=threading.Lock)
-    _opening_of: dict[str, threading.Lock] = field(default_factory=dict)
-    _connecting: threading.Lock = field(default_factory=threading.Lock)
-    _troubles: dict[str, logs.Trouble] = field(default_factory=dict)
-
-    def collection(self, name: str) -> Collection:
-        """The profile of a collection, at most a second old."""
-        now = self.clock()
-        kept = self._profiles.get(name)
-        if kept is None or kept[0] <= now:
-            with self.catalog.read() as tx:
-                kept = now + _PROFILE_SECONDS * SECOND, find_collection(tx, name)
-            self._profiles[name] = kept
-        return kept[1]
-
-    def profile(self, job: IngestJob) -> Collection:
-        """The profile of a job's collection; Later while the catalog is away."""
-        return patiently(lambda: self.collection(job.configuration.profile_name))
-
-    def write(self, command: Command[T]) -> T:
-        """Write to the catalog; Later while it is away."""
-        return patiently(lambda: self.catalog.submit(command).result())
+    def __init__(self, catalog: WriteQueue, settings: Settings) -> None:
+        self.away_until: dict[str, Micros] = {}
+        self._catalog = catalog
+        self._settings = settings
+        self._depositories: dict[str, Depository] = {}
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
 
     def depository(self, collection: Collection) -> Depository:
-        """Where the objects of a collection are kept; made when it is first used."""
-        url = collection.storage or self.settings.objects
-        with self._opening:
-            opening = self._opening_of.setdefault(url, threading.Lock())
-        # One that does not answer holds up only those that need it.
+        """Return the repository of a collection; open and prepare it on first use."""
+        url = collection.storage or self._settings.objects
+        with self._lock:
+            opening = self._opening.setdefault(url, threading.Lock())
+        # A storage that does not answer delays only the callers that need it.
         with opening:
             if url not in self._depositories:
-                objects = open_store(self.catalog, url, OCFL)
+                objects = open_store(self._catalog, url, OCFL)
                 objects.check()
                 depository = Depository(objects)
                 depository.prepare()
@@ -128,87 +119,22 @@ class IngestContext:
 
     @cached_property
     def objects(self) -> Objects:
-        """Where lots and uploads are; opened when it is first asked for."""
-        return open_store(self.catalog, self.settings.objects)
-
-    def client(self, collection: Collection) -> "httpx.Client":
-        """The way to the outside that a collection allows."""
-        return self._client(Places(collection.places))
-
-    def _client(self, places: Places) -> "httpx.Client":
-        # Late, because it loads httpx: a server that fetches nothing starts faster without.
-        from penstock.ingest.intake.outbound import open_client
-
-        with self._connecting:
-            if places not in self._clients:
-                self._clients[places] = open_client(places)
-            return self._clients[places]
-
-    def ezid(self, collection: Collection) -> "EzidMinter":
-        """The minter of a collection that has its ARKs from EZID."""
-        from penstock.ingest.archive.minting import EzidMinter
-
-        settings = self.settings
-        if not settings.ezid_user or not settings.ezid_password:
-            raise Invalid(
-                f"collection {collection.name} has its ARKs from EZID, but there is no account: "
-                "set ezid_user and ezid_password, then resume the job"
-            )
-        return EzidMinter(
-            collection.shoulder,
-            settings.ezid_url,
-            settings.ezid_user,
-            settings.ezid_password,
-            self._client(Places((settings.ezid_url,))),
-            sleep=self.sleep,
-        )
+        """The object store of lots and uploads, opened on first use."""
+        return open_store(self._catalog, self._settings.objects)
 
     @contextmanager
-    def uploaded(self, url: str) -> Iterator[Iterator[bytes]]:
-        """A payload that was uploaded to this server."""
-        key = upload_key(url)
-        with self.objects.get_stream(key) as chunks:
+    def open_upload(self, url: str) -> Iterator[Iterator[bytes]]:
+        """Read a payload that was uploaded to this server."""
+        with self.objects.get_stream(upload_key(url)) as chunks:
             yield chunks
 
-    def uploaded_size(self, url: str) -> int | None:
-        """How many bytes a payload has that was uploaded to this server."""
+    def upload_size(self, url: str) -> int | None:
+        """Return the size in bytes of an uploaded payload."""
         return self.objects.size(upload_key(url))
 
-    @property
-    def uploads(self) -> Callable[[str], AbstractContextManager[Iterator[bytes]]]:
-        """How `payload:` URLs are read."""
-        return self.uploaded
-
-    def stop(self) -> bool:
-        """Whether long work should be given up."""
-        return self.stopping.is_set()
-
-    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> Backoff:
-        """Say why something stays where it is, and what is passed over until it is looked at."""
-        is_away = isinstance(reason, Away)
-        level = logging.WARNING if is_away else logging.INFO
-        log.log(level, "%s stays %s: %s", what.id, what.status, reason)
-        self.waits[what.id] = str(reason)
-        if is_away:
-            return Backoff(_AWAY_SECONDS, is_of_all=True)
-        return self.rest()
-
-    def trouble(self, words: str) -> logs.Trouble:
-        """A trouble that is told once for all who meet it: several daemons have one name."""
-        return self._troubles.setdefault(words, logs.Trouble(log, words))
-
-    def rest(self) -> Backoff:
-        """Pause, as what is in trouble may be so for all; then it rests alone for as long."""
-        self.pause(TROUBLE_SECONDS)
-        return Backoff(TROUBLE_SECONDS)
-
-    def pause(self, seconds: float) -> None:
-        """Wait, but not for long once the worker is to stop."""
-        self.stopping.wait(seconds)
-
     def working_folder(self) -> Path:
-        """The folder in which batches have theirs; made if it is not there."""
-        folder = Path(self.settings.ingest_folder).absolute()
+        """Return the folder that has the working folders of batches; create it if missing."""
+        folder = Path(self._settings.ingest_folder).absolute()
         try:
             make_private_folder(folder)
         except OSError as error:
@@ -226,23 +152,137 @@ class IngestContext:
         return folder
 
     def batch_folder(self, batch_id: str) -> Path:
-        """The working folder of a batch; its jobs have theirs inside."""
-        return Path(self.settings.ingest_folder) / batch_id
+        """Return the working folder of a batch; the folders of its jobs are inside it."""
+        return Path(self._settings.ingest_folder) / batch_id
 
-    def forget_folder(self, job: IngestJob) -> None:
-        """Remove the working folder of a job; the batch's own goes with the last one."""
-        folder = Path(job.configuration.working_dir)
-        shutil.rmtree(folder, ignore_errors=True)
+    def remove_job_folder(self, job: IngestJob) -> None:
+        """Remove the working folder of a job."""
+        shutil.rmtree(job.configuration.working_dir, ignore_errors=True)
+
+
+class OutboundClients:
+    """Clients of other servers: HTTP by collection, EZID, mail, and the secrets they need.
+
+    `mail_hangs_until` is the monotonic time before which no mail is tried: the mail server hung.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        mailer: Mailer,
+        secrets: Secrets,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.mailer = mailer
+        self.secrets = secrets
+        self.mail_hangs_until = 0.0
+        self.settings = settings
+        self._sleep = sleep
+        self._clients: dict[Places, httpx.Client] = {}
+        self._lock = threading.Lock()
+
+    def client(self, collection: Collection) -> "httpx.Client":
+        """Return the HTTP client that reaches the places a collection allows."""
+        return self._client(Places(collection.places))
+
+    def _client(self, places: Places) -> "httpx.Client":
+        # Imported late: httpx slows the start of a server that fetches nothing.
+        from penstock.ingest.intake.outbound import open_client
+
+        with self._lock:
+            if places not in self._clients:
+                self._clients[places] = open_client(places)
+            return self._clients[places]
+
+    def ezid(self, collection: Collection) -> "EzidMinter":
+        """Return the minter of a collection whose ARKs come from EZID."""
+        from penstock.ingest.archive.ezid import EzidMinter
+
+        settings = self.settings
+        if not settings.ezid_user or not settings.ezid_password:
+            raise Invalid(
+                f"collection {collection.name} has its ARKs from EZID, but there is no account: "
+                "set ezid_user and ezid_password, then resume the job"
+            )
+        return EzidMinter(
+            collection.shoulder,
+            settings.ezid_url,
+            settings.ezid_user,
+            settings.ezid_password,
+            self._client(Places((settings.ezid_url,))),
+            sleep=self._sleep,
+        )
 
     def close(self) -> None:
-        """Give up every lock, and close every connection to the outside."""
-        self.store.close()
-        with self._connecting:
+        """Close every HTTP connection."""
+        with self._lock:
             for client in self._clients.values():
                 client.close()
             self._clients.clear()
 
 
+@dataclass
+class Runtime:
+    """Settings, clock and stop signal of this process, and the reasons its work is postponed.
+
+    `waits` has, by id, the reason why a job or batch could not continue at its last try.
+    """
+
+    settings: Settings
+    clock: Clock
+    stopping: threading.Event = field(default_factory=threading.Event)
+    waits: dict[str, str] = field(default_factory=dict)
+    _troubles: dict[str, logs.Trouble] = field(default_factory=dict)
+
+    def is_stopping(self) -> bool:
+        """Whether long work has to be abandoned."""
+        return self.stopping.is_set()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, or return at once when the worker stops."""
+        self.stopping.wait(seconds)
+
+    def postpone(self, item: IngestJob | Batch, reason: Exception) -> Backoff:
+        """Log and note why an item keeps its state; return its backoff."""
+        is_away = isinstance(reason, Away)
+        level = logging.WARNING if is_away else logging.INFO
+        log.log(level, "%s stays %s: %s", item.id, item.status, reason)
+        self.waits[item.id] = str(reason)
+        if is_away:
+            return Backoff(AWAY_RETRY_SECONDS, is_of_all=True)
+        return self.back_off()
+
+    def back_off(self) -> Backoff:
+        """Pause this thread, because the trouble may concern every item; then back off the item."""
+        self.pause(RETRY_SECONDS)
+        return Backoff(RETRY_SECONDS)
+
+    def trouble(self, words: str) -> logs.Trouble:
+        """Return the shared trouble of this name, so that several daemons log it once."""
+        return self._troubles.setdefault(words, logs.Trouble(log, words))
+
+
+@dataclass
+class IngestContext:
+    """The dependencies of the stages in one process; every method may be called in any thread."""
+
+    catalog: WriteQueue
+    store: IngestStore
+    collections: CollectionCache
+    storage: StorageRegistry
+    outbound: OutboundClients
+    runtime: Runtime
+
+    def write(self, command: Command[T]) -> T:
+        """Write to the catalog; Postponed while it is away."""
+        return postpone_if_away(lambda: self.catalog.submit(command).result())
+
+    def close(self) -> None:
+        """Release every lock and close every outbound connection."""
+        self.store.close()
+        self.outbound.close()
+
+
 def upload_key(url: str) -> str:
-    """Where the object store keeps an uploaded payload."""
+    """Return the key of an uploaded payload in the object store."""
     return f"{PAYLOADS}/{url.removeprefix(f'{PAYLOAD_SCHEME}:')}"

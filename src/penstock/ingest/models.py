@@ -1,26 +1,29 @@
-"""Batches and ingest jobs, as every store gives them."""
+"""Batches, ingest jobs and their changes: the values that every queue backend returns."""
 
 from enum import StrEnum
 
 import msgspec
 from msgspec import Struct
 
+from penstock import ids
 from penstock.clock import Micros
 from penstock.schema.ingest import ErcPart, PayloadType, SubmissionMode
 from penstock.states import BatchState, IngestState
 
 HISTORY_MAX = 50
-# A job's nodes in ZooKeeper, which takes a megabyte at once, have some of each.
+# ZooKeeper limits a request to a megabyte, and a job's nodes have several texts and URLs.
 TEXT_CHARS_MAX = 10_000
 URL_CHARS_MAX = 8_000
 
+ANOTHER_PROGRAM = "another program"  # `who` of a hold without a name
+
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a depositor handed in; never changed afterwards.
+    """A depositor's submission; it never changes.
 
-    `clear` names the parts of the description that are to be empty, whatever the object had.
-    `uid` identifies the deposit for ever, wherever the queue is kept. `key` is the depositor's own:
-    two submissions to a collection with one key are one batch.
+    `clear` names the parts of the description to empty. `uid` identifies the deposit for ever, also
+    after the queue moves. `key` is the depositor's own: two submissions to a collection with one
+    key are one batch.
     """
 
     profile_name: str
@@ -45,9 +48,9 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """A submission and how far it is. `version` grows with every change, and guards the next.
+    """A submission and its state. `version` grows with every change, and guards the next change.
 
-    `jobs` counts the jobs made so far: where an interrupted expansion goes on.
+    `jobs` counts the jobs made so far: an interrupted expansion continues there.
     """
 
     id: str
@@ -62,20 +65,20 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def collection(self) -> str:
-        """The collection it was submitted to."""
+        """The name of the collection."""
         return self.submission.profile_name
 
     @property
     def is_unread(self) -> bool:
-        """Whether it failed before all its jobs were made: its payload could not be read."""
+        """Whether the batch failed before all its jobs were made: its payload is unreadable."""
         return self.status is BatchState.FAILED and self.report is None
 
 
 class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an ingest job has to do; never changed afterwards.
+    """The task of an ingest job; it never changes.
 
-    `key` identifies the object's deposit for ever: its ARK, its stored version and its run are
-    made at most once under it. `source_url` is the batch's payload, where that names this one.
+    `key` identifies the deposit of the object for ever: it has at most one ARK, stored version and
+    run. `source_url` is the batch's payload, if that is a manifest with this payload.
     """
 
     batch_id: str
@@ -109,18 +112,18 @@ class Identifiers(Struct, frozen=True):
     local_id: tuple[str, ...] = ()
 
 
-class Step(Struct, frozen=True, array_like=True):
-    """When a job came to a state."""
+class StageEntry(Struct, frozen=True, array_like=True):
+    """The time at which a job entered a state."""
 
     status: IngestState
     at: Micros
 
 
 class IngestJob(Struct, frozen=True, kw_only=True):
-    """One object of a batch and how far it is. `version` grows with every change of it.
+    """One object of a batch and its state. `version` grows with every change.
 
-    `can_begin_again`: it failed before any stage succeeded, but not for its payload.
-    `keeps_priority`: a person set its priority, and no stage changes it.
+    `can_begin_again`: the job failed before any stage succeeded, but its payload is not the cause.
+    `keeps_priority`: a person set the priority, so no stage changes it.
     """
 
     id: str
@@ -131,7 +134,7 @@ class IngestJob(Struct, frozen=True, kw_only=True):
     last_modified: Micros
     retry_count: int = 0
     message: str = ""
-    history: tuple[Step, ...] = ()
+    history: tuple[StageEntry, ...] = ()
     can_begin_again: bool = False
     keeps_priority: bool = False
     priority: int
@@ -141,24 +144,23 @@ class IngestJob(Struct, frozen=True, kw_only=True):
 
     @property
     def batch_id(self) -> str:
-        """The batch it belongs to."""
         return self.configuration.batch_id
 
     @property
-    def place(self) -> "Place":
-        """Where it stands in the queue of its stage."""
-        return Place(self.priority, self.id)
+    def position(self) -> "QueuePosition":
+        """The position of the job in the queue of its stage."""
+        return QueuePosition(self.priority, self.id)
 
 
-class Place(Struct, frozen=True, order=True):
-    """A place in the queue of a stage: low priorities first, then the older job."""
+class QueuePosition(Struct, frozen=True, order=True):
+    """A position in the queue of a stage: low priorities first, then older jobs."""
 
     priority: int
     id: str
 
 
 class NewJob(Struct, frozen=True):
-    """A job that a batch is to have."""
+    """A job to add to a batch."""
 
     configuration: Configuration
     identifiers: Identifiers
@@ -166,10 +168,11 @@ class NewJob(Struct, frozen=True):
 
 
 class JobChange(Struct, frozen=True):
-    """A job as it was read and as it shall be; None deletes it.
+    """A job as it was read, and its new value; None deletes it.
 
-    It holds only if the job is still as it was read, and still has the lock that it was read with;
-    an administrator's, by hand, takes no notice of locks. The lock is given up, unless it is kept.
+    The change applies only to a job that still has the version and the lock it was read with. A
+    change `by_hand` is an administrator's and ignores locks. The change releases the lock, unless
+    `keep_lock`.
     """
 
     before: IngestJob
@@ -179,41 +182,38 @@ class JobChange(Struct, frozen=True):
 
 
 class BatchChange(Struct, frozen=True):
-    """A batch as it was read and as it shall be; None deletes it, once it has no jobs."""
+    """A batch as it was read, and its new value; None deletes it, if it has no jobs."""
 
     before: Batch
     after: Batch | None
     by_hand: bool = False
 
 
-class HoldKind(StrEnum):
-    """What can be stopped as a whole."""
+class IngestHoldKind(StrEnum):
+    """The things that a hold of ingest stops."""
 
     QUEUE = "queue"
     COLLECTION = "collection"
 
 
-ANOTHER_PROGRAM = "another program"  # who holds something without saying so
+class IngestHold(Struct, frozen=True):
+    """An administrator's hold of a collection or of the whole queue."""
 
-
-class Hold(Struct, frozen=True):
-    """A collection, or the whole queue, that an administrator has stopped."""
-
-    kind: HoldKind
+    kind: IngestHoldKind
     name: str
     who: str
     why: str
     since: Micros
 
 
-class Numbered(StrEnum):
-    """What is named by numbers."""
+class NumberSequence(StrEnum):
+    """The sequences of numbers that name things."""
 
     BATCHES = "batches"
     JOBS = "jobs"
 
 
-class Numbers(Struct, frozen=True):
+class NumberRange(Struct, frozen=True):
     """All numbers from the first to the last."""
 
     first: int
@@ -221,36 +221,39 @@ class Numbers(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return self.last - self.first + 1
 
-    def covers(self, other: "Numbers") -> bool:
-        """Whether it has all of the other's."""
+    def covers(self, other: "NumberRange") -> bool:
         return self.first <= other.first and other.last <= self.last
 
 
-class Reserved(Struct, frozen=True):
-    """What a queue may give, and the last number that it is known to have given before."""
+class Reservation(Struct, frozen=True):
+    """The numbers that a queue may issue, and the last number it is known to have issued."""
 
-    numbers: Numbers
+    numbers: NumberRange
     given: int
 
 
 class Tally(Struct, frozen=True):
-    """How many jobs are in a state, and the bytes they need."""
+    """The number of jobs in a state, and the bytes they need."""
 
     status: IngestState
     jobs: int
     bytes: int
 
 
-class Looked(Struct, frozen=True):
-    """How many ingest jobs, of how many, a check has looked at."""
+class CheckProgress(Struct, frozen=True):
+    """The progress of a check: ingest jobs checked, and their total."""
 
     jobs: int
     total: int
 
 
 def to_json(value: object) -> str:
-    """A value as the text that stores keep."""
+    """Encode a value as the text that stores keep."""
     return msgspec.json.encode(value).decode()
+
+
+def run_id_of(key: str) -> str:
+    """Return the id of the run of a deposit; it is fixed before the run is recorded."""
+    return ids.run_id(f"{key}/run")

@@ -1,7 +1,7 @@
-"""How far a long download is, for those who wait for it.
+"""The progress of long downloads.
 
-A worker notes it every few seconds beside the queue, wherever that is kept: a change of the job
-itself would end the worker's hold on it. A download that takes less time is not noted.
+A worker saves it every few seconds in a table of its own, wherever the queue is: a change of the
+job itself would conflict with the worker's lock. A shorter download saves nothing.
 """
 
 import threading
@@ -19,10 +19,10 @@ from penstock.errors import PenstockError
 from penstock.store.write_queue import WriteQueue
 
 EVERY_SECONDS: Final = 3.0
-KEPT: Final[Micros] = DAY  # what a killed worker has noted
+PROGRESS_LIFETIME: Final[Micros] = DAY  # rows of killed workers are deleted after it
 
 
-class Progress(Row, frozen=True):
+class DownloadProgress(Row, frozen=True):
     """The bytes of a job's files that have arrived; `total` is 0 if it is unknown."""
 
     job_id: str
@@ -31,52 +31,49 @@ class Progress(Row, frozen=True):
     at: Micros
 
 
-class NoteProgress(Write, frozen=True):
-    """Note how much of a download has come."""
+class SaveProgress(Write, frozen=True):
+    """Save the progress of a download."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     job_id: str
     bytes: int
     total: int
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One row."""
         uow.tx.execute(
             "put_ingest_progress", job_id=self.job_id, bytes=self.bytes, total=self.total, now=now
         )
 
 
-class ForgetProgress(Write, frozen=True):
-    """Forget a download that has ended."""
+class DeleteProgress(Write, frozen=True):
+    """Delete the progress of a download that ended."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     job_id: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes."""
         uow.tx.execute("forget_ingest_progress", job_id=self.job_id)
 
 
-class ForgetOldProgress(Write, frozen=True):
-    """Forget what killed workers have noted."""
+class DeleteOldProgress(Write, frozen=True):
+    """Delete the progress that killed workers left."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Rows that nobody has written for a day go."""
-        uow.tx.execute("forget_old_ingest_progress", before=now - KEPT)
+        uow.tx.execute("forget_old_ingest_progress", before=now - PROGRESS_LIFETIME)
 
 
-def progress_of(tx: Transaction, job_ids: Iterable[str]) -> dict[str, Progress]:
-    """How far the downloads of these jobs are, of those that are noted."""
-    rows = tx.rows(Progress, "ingest_progress_by_jobs", ids=list(job_ids))
+def read_progress(tx: Transaction, job_ids: Iterable[str]) -> dict[str, DownloadProgress]:
+    """Return the saved progress of these jobs, by job id."""
+    rows = tx.rows(DownloadProgress, "ingest_progress_by_jobs", ids=list(job_ids))
     return {row.job_id: row for row in rows}
 
 
-class Meter:
-    """Counts the bytes of one job's download, from any thread, and notes them now and then."""
+class ProgressMeter:
+    """A counter of one job's downloaded bytes, for any thread; it saves them every few seconds."""
 
     def __init__(self, catalog: WriteQueue, job_id: str, total: int) -> None:
         self._catalog = catalog
@@ -85,23 +82,23 @@ class Meter:
         self._bytes = 0
         self._next = time.monotonic() + EVERY_SECONDS
         self._lock = threading.Lock()
-        self._is_noted = False
+        self._is_saved = False
 
     def add(self, change: int) -> None:
-        """Count bytes that have come, or were thrown away again."""
+        """Count bytes that arrived, or, if negative, were discarded."""
         with self._lock:
             self._bytes += change
             if time.monotonic() < self._next:
                 return
             self._next = time.monotonic() + EVERY_SECONDS
-            self._is_noted = True
-            note = NoteProgress(self._job_id, self._bytes, self._total)
-        # Nobody waits for it, and a download does not fail because it cannot be noted.
+            self._is_saved = True
+            note = SaveProgress(self._job_id, self._bytes, self._total)
+        # The result is not awaited: a download must not fail because its progress cannot be saved.
         with suppress(PenstockError):
             self._catalog.submit(note)
 
     def end(self) -> None:
-        """Forget what was noted."""
-        if self._is_noted:
+        """Delete the saved progress."""
+        if self._is_saved:
             with suppress(PenstockError):
-                self._catalog.submit(ForgetProgress(self._job_id))
+                self._catalog.submit(DeleteProgress(self._job_id))

@@ -1,7 +1,7 @@
-"""The texts by which deposits are found: ARKs, local ids, file names, digests, depositors.
+"""Search keys of deposits: ARKs, local ids, file names, digests and depositors.
 
-They are kept in SQL wherever the queue is, and written in the transaction that records a deposit.
-A version adds the files that are new in it, so a file that is inherited is found once.
+They are in SQL wherever the queue is; the transaction that records a deposit writes them.
+A version adds only the files that are new in it, so an inherited file has one key.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from penstock.catalog.rows import Row
 from penstock.db import Transaction
-from penstock.ingest.archive.arks import plain
-from penstock.ingest.archive.ocfl.repository import Stored
+from penstock.ingest.archive.arks import normalize_ark
+from penstock.ingest.archive.ocfl.repository import StoredVersion
 from penstock.ingest.models import IngestJob
 
 KEY_CHARS_MAX = 200
@@ -30,7 +30,7 @@ class SearchKeyKind(StrEnum):
 
 
 class SearchKeyRow(Row, frozen=True):
-    """A text by which something is found. `reference` is an ARK, or a depositor's batch."""
+    """A search key. `reference` is an ARK, or a depositor's batch."""
 
     namespace: str
     key: str
@@ -42,11 +42,11 @@ class SearchKeyRow(Row, frozen=True):
 
 
 def keys_of_version(
-    stored: Stored, *, namespace: str, collection: str, folder: str
+    stored: StoredVersion, *, namespace: str, collection: str, folder: str
 ) -> Iterator[SearchKeyRow]:
-    """The ARK with the first version, and the files below `folder` that are new in this one.
+    """Yield the ARK of a first version, and the files below `folder` that are new in this version.
 
-    The ARK is also found without its label and without its authority: `fk4rx9d523`.
+    The ARK has keys without its label and without its authority too: `fk4rx9d523`.
     """
     ark, version = stored.ark, stored.version
 
@@ -69,7 +69,7 @@ def keys_of_version(
 def keys_of_deposit(
     job: IngestJob, ark: str, version: int, *, namespace: str, collection: str
 ) -> Iterator[SearchKeyRow]:
-    """The local ids and the depositor of a deposit."""
+    """Yield the keys of a deposit's local ids and depositor."""
 
     def row(kind: SearchKeyKind, name: str, reference: str, number: int) -> SearchKeyRow:
         return SearchKeyRow(namespace, fold(name), kind, name, collection, reference, number)
@@ -82,8 +82,8 @@ def keys_of_deposit(
 
 
 def find_keys(tx: Transaction, text: str, namespace: str | None, limit: int) -> list[SearchKeyRow]:
-    """The keys that are, or begin with, a text; whole keys first, in one namespace or in all."""
-    sought = fold(plain(text) if text.startswith("ark:") else text)
+    """Return the keys that begin with a text, exact matches first, in one namespace or in all."""
+    sought = fold(normalize_ark(text) if text.startswith("ark:") else text)
     if len(sought) < QUERY_CHARS_MIN:
         return []
     namespaces = [namespace] if namespace is not None else _namespaces(tx)
@@ -96,7 +96,7 @@ def find_keys(tx: Transaction, text: str, namespace: str | None, limit: int) -> 
 
 
 def fold(text: str) -> str:
-    """A text as it is compared: upper and lower case are alike."""
+    """Fold case and cut the text to the length of a key."""
     return text.strip().casefold()[:KEY_CHARS_MAX]
 
 

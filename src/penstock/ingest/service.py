@@ -1,7 +1,7 @@
-"""The desk: where batches are handed in, looked at, and put right by administrators.
+"""The ingest service: depositors submit batches, and administrators act on batches and jobs.
 
-Every administrator's action is in the audit log, written before it is carried out; one that is
-refused gets a second line that says so.
+Every administrator's action is written to the audit log before it runs. A refused action gets a
+second line with the refusal.
 """
 
 import shlex
@@ -16,25 +16,30 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.ingest import deletion
 from penstock.ingest.archive import lost_files
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.context import IngestContext
-from penstock.ingest.intake.depositing import Deposit, submit
+from penstock.ingest.intake.deposits import DepositRequest, submit
 from penstock.ingest.models import (
     ANOTHER_PROGRAM,
     Batch,
     BatchChange,
-    Hold,
-    HoldKind,
+    CheckProgress,
+    IngestHold,
+    IngestHoldKind,
     IngestJob,
     JobChange,
-    Looked,
 )
-from penstock.ingest.queue.port import BatchFilter, Outcome, Submitted
-from penstock.ingest.queue.sql.tables import QUEUE
-from penstock.ingest.stages import clean_up
-from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
-from penstock.ingest.workers import abandoned
+from penstock.ingest.queue.port import QUEUE, BatchFilter, Outcome, Submitted
+from penstock.ingest.transitions import (
+    BatchSide,
+    clamp_priority,
+    move_batch,
+    move_job,
+    resume_job,
+    side_of,
+)
 from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState
 
@@ -44,50 +49,49 @@ _SHOWN_MAX = 3
 _UNDER_WAY = BatchSide.PROCESSING
 
 
-class Act(NamedTuple):
-    """Who does something by hand, and why."""
+class AdminAction(NamedTuple):
+    """The person who acts, and the reason."""
 
     who: str
     why: str = ""
 
 
-class Resumed(NamedTuple):
-    """A failed job, and the stage it goes on with, or why it cannot."""
+class ResumeResult(NamedTuple):
+    """The stage in which a failed job continues, or the reason why it cannot."""
 
     job_id: str
     stage: IngestState | None
     refused: str = ""
 
 
-class NoteAction(Write, frozen=True):
-    """Put an action into the audit log."""
+class AuditAction(Write, frozen=True):
+    """Write an action to the audit log."""
 
     exclusive: ClassVar[bool] = True  # it writes to the audit log
 
-    act: Act
+    act: AdminAction
     action: str
     target: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One line."""
         audit.append(uow.tx, now, self.act.who, self.action, self.target, self.act.why)
 
 
 class IngestService:
-    """What depositors and administrators can ask for."""
+    """The operations of depositors and administrators."""
 
     def __init__(self, context: IngestContext) -> None:
         self._context = context
         self._store = context.store
 
-    def submit(self, deposit: Deposit) -> Submitted:
-        """Take a deposit: one write, and the batch it became."""
+    def submit(self, deposit: DepositRequest) -> Submitted:
+        """Submit a deposit; return its batch."""
         return submit(self._context, deposit)
 
-    def delete_collection(self, act: Act, name: str) -> None:
-        """Forget a collection that has no open batch, and its hold, wherever the queue is kept.
+    def delete_collection(self, act: AdminAction, name: str) -> None:
+        """Delete a collection without open batches, and its hold in the queue.
 
-        A batch that comes in at this very moment fails, and says why.
+        A batch that is submitted at the same moment fails with a message.
         """
         batch = self._store.open_batch(name)
         if batch is not None:
@@ -96,25 +100,25 @@ class IngestService:
                 "wait for it, or delete it"
             )
         self._context.catalog.submit(DeleteCollection(act.who, name)).result()
-        self._store.unhold(HoldKind.COLLECTION, name)
+        self._store.release_hold(IngestHoldKind.COLLECTION, name)
 
-    def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
-        """Stop a collection, or the whole queue."""
-        if kind is HoldKind.COLLECTION:
-            self._context.collection(name)
-        hold = Hold(kind, name, act.who, act.why, self._context.clock())
+    def hold(self, act: AdminAction, kind: IngestHoldKind, name: str = QUEUE) -> IngestHold:
+        """Hold a collection or the whole queue."""
+        if kind is IngestHoldKind.COLLECTION:
+            self._context.collections.get(name)
+        hold = IngestHold(kind, name, act.who, act.why, self._context.runtime.clock())
         with self._audited(act, f"hold {kind}", name):
             self._store.hold(hold)
         return hold
 
-    def release(self, act: Act, kind: HoldKind, name: str = QUEUE) -> None:
-        """Let a collection, or the whole queue, go on; what it held stays held."""
+    def release(self, act: AdminAction, kind: IngestHoldKind, name: str = QUEUE) -> None:
+        """Release the hold of a collection or of the whole queue; jobs that it held stay held."""
         with self._audited(act, f"release {kind}", name):
-            if not self._store.unhold(kind, name):
+            if not self._store.release_hold(kind, name):
                 raise Conflict(f"{kind} {name} is not held{self._other_holds(name)}")
 
-    def hold_batch(self, act: Act, batch_id: str) -> Batch:
-        """Hold a batch: itself, or those of its jobs that have not begun."""
+    def hold_batch(self, act: AdminAction, batch_id: str) -> Batch:
+        """Hold a pending batch, or the pending jobs of a batch that is processing."""
         with self._audited(act, "hold batch", batch_id):
             batch = self._store.batch(batch_id)
             if batch.status not in (BatchState.PENDING, BatchState.PROCESSING):
@@ -134,8 +138,8 @@ class IngestService:
                 )
             return self._store.batch(batch_id)
 
-    def release_batch(self, act: Act, batch_id: str) -> Batch:
-        """Let a held batch, and every held job of it, go on."""
+    def release_batch(self, act: AdminAction, batch_id: str) -> Batch:
+        """Release a held batch and its held jobs."""
         with self._audited(act, "release batch", batch_id):
             batch = self._store.batch(batch_id)
             self._require_open(batch.collection)
@@ -150,13 +154,13 @@ class IngestService:
                 )
             return batch
 
-    def hold_job(self, act: Act, job_id: str) -> IngestJob:
-        """Hold a job that has not begun."""
+    def hold_job(self, act: AdminAction, job_id: str) -> IngestJob:
+        """Hold a pending job."""
         with self._audited(act, "hold ingest job", job_id):
             return self._move_job(self._store.job(job_id), IngestState.HELD, act.why)
 
-    def release_job(self, act: Act, job_id: str) -> IngestJob:
-        """Let a held job go on."""
+    def release_job(self, act: AdminAction, job_id: str) -> IngestJob:
+        """Release a held job."""
         with self._audited(act, "release ingest job", job_id):
             job = self._store.job(job_id)
             if job.status is not IngestState.HELD:
@@ -167,23 +171,23 @@ class IngestService:
             self._require_open(job.configuration.profile_name)
             return self._move_job(job, IngestState.PENDING)
 
-    def release_all(self, act: Act, collection: str | None = None) -> int:
-        """Let every held batch and job go on, of one collection or of all that are not held."""
+    def release_all(self, act: AdminAction, collection: str | None = None) -> int:
+        """Release every held batch and job of one collection, or of all that are not on hold."""
         with self._audited(act, "release all held", collection or "every collection"):
             if collection is not None:
                 self._require_open(collection)
             return self._release_batches(collection) + self._release_jobs(collection)
 
-    def resume_job(self, act: Act, job_id: str) -> IngestJob:
-        """Let a failed job go on after the last stage that succeeded."""
+    def resume_job(self, act: AdminAction, job_id: str) -> IngestJob:
+        """Resume a failed job after its last successful stage."""
         with self._audited(act, "resume ingest job", job_id):
             job = self._store.job(job_id)
-            return self._changed(job, resume_job(job, self._context.clock()))
+            return self._changed(job, resume_job(job, self._context.runtime.clock()))
 
-    def resume_batch(self, act: Act, batch_id: str) -> list[Resumed]:
-        """Let every failed job of a batch go on, and say where each goes.
+    def resume_batch(self, act: AdminAction, batch_id: str) -> list[ResumeResult]:
+        """Resume every failed job of a batch; return the stage of each.
 
-        A batch whose payload could not be read becomes pending, and is read again.
+        A batch whose payload could not be read becomes pending and is read again.
         """
         resumed = []
         with self._audited(act, "resume batch", batch_id):
@@ -192,34 +196,34 @@ class IngestService:
                 self._move_batch(batch, BatchState.PENDING)
             for job in self._each(batch_id, IngestState.FAILED):
                 try:
-                    after = self._changed(job, resume_job(job, self._context.clock()))
+                    after = self._changed(job, resume_job(job, self._context.runtime.clock()))
                 except PenstockError as refusal:
-                    resumed.append(Resumed(job.id, None, str(refusal)))
+                    resumed.append(ResumeResult(job.id, None, str(refusal)))
                 else:
-                    resumed.append(Resumed(job.id, after.status))
+                    resumed.append(ResumeResult(job.id, after.status))
         return resumed
 
-    def fail_job(self, act: Act, job_id: str) -> IngestJob:
-        """Force a job to failed, whoever is working on it."""
+    def fail_job(self, act: AdminAction, job_id: str) -> IngestJob:
+        """Force a job to failed, even while a worker has it locked."""
         with self._audited(act, "fail ingest job", job_id):
             job = self._store.job(job_id)
             message = f"stopped by {act.who}: {act.why}" if act.why else f"stopped by {act.who}"
-            now = self._context.clock()
+            now = self._context.runtime.clock()
             failed = move_job(
                 job, IngestState.FAILED, now, message=message, can_begin_again=True, by_hand=True
             )
             return self._changed(job, failed)
 
-    def prioritize_job(self, act: Act, job_id: str, priority: int) -> IngestJob:
-        """Change when a job's turn is; low comes first."""
+    def prioritize_job(self, act: AdminAction, job_id: str, priority: int) -> IngestJob:
+        """Set a job's priority; low runs first."""
         with self._audited(act, f"priority {priority}", job_id):
             job = self._store.job(job_id)
             if job.status is IngestState.COMPLETED:
-                raise Conflict(f"ingest job {job_id} is completed, and has no turn any more")
+                raise Conflict(f"ingest job {job_id} is completed, so it has no priority any more")
             return self._prioritized(job, _priority(priority))
 
-    def prioritize_batch(self, act: Act, batch_id: str, priority: int) -> int:
-        """Change when the turn of a batch's open jobs is; gives how many there are."""
+    def prioritize_batch(self, act: AdminAction, batch_id: str, priority: int) -> int:
+        """Set the priority of a batch's open jobs; return their number."""
         changed = 0
         with self._audited(act, f"priority {priority}", batch_id):
             batch = self._store.batch(batch_id)
@@ -233,7 +237,7 @@ class IngestService:
         return changed
 
     def _prioritized(self, job: IngestJob, priority: int) -> IngestJob:
-        """The job with another priority; whoever works on it keeps it, and may go on meanwhile."""
+        """Change a priority and keep the worker's lock; retry if the worker changed the job."""
         for _ in range(_TRIES):
             after = replace(job, priority=priority, keeps_priority=True)
             change = JobChange(job, after, keep_lock=True, by_hand=True)
@@ -243,8 +247,8 @@ class IngestService:
             job = self._store.job(job.id)
         return _settled(outcome)
 
-    def update_report(self, act: Act, batch_id: str) -> Batch:
-        """Have a failed batch reported anew."""
+    def update_report(self, act: AdminAction, batch_id: str) -> Batch:
+        """Request another report of a failed batch."""
         with self._audited(act, "update report", batch_id):
             batch = self._store.batch(batch_id)
             if batch.is_unread:
@@ -254,27 +258,27 @@ class IngestService:
                 )
             return self._move_batch(batch, BatchState.UPDATE_REPORTING)
 
-    def delete_job(self, act: Act, job_id: str, *, confirmed: bool) -> None:
+    def delete_job(self, act: AdminAction, job_id: str, *, confirmed: bool) -> None:
         """Delete a failed or held job and its working folder."""
         with self._audited(act, "delete ingest job", job_id):
             job = self._store.job(job_id)
-            move_job(job, IngestState.DELETED, self._context.clock(), by_hand=True)
+            move_job(job, IngestState.DELETED, self._context.runtime.clock(), by_hand=True)
             batch = self._store.batch(job.batch_id)
             if batch.status is not BatchState.COMPLETED and not confirmed:
                 raise Conflict(
                     f"batch {batch.id} is {batch.status}: once ingest job {job_id} is deleted, "
-                    "its depositor is not told about it; say yes to delete it all the same"
+                    "its depositor is not notified; confirm it to delete it anyway"
                 )
             [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
             if isinstance(outcome, PenstockError):
                 raise outcome
-            abandoned.give_up(self._context, job)
-            self._context.forget_folder(job)
+            deletion.abandon_deposit(self._context, job)
+            self._context.storage.remove_job_folder(job)
 
-    def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
-        """Delete a failed or held batch with all its jobs, its working folders and its lot.
+    def delete_batch(self, act: AdminAction, batch_id: str, *, confirmed: bool) -> None:
+        """Delete a failed or held batch with its jobs, working folders and lot.
 
-        One of which every open job is held fails first, so that nobody reports it meanwhile.
+        A batch whose open jobs are all held fails first, so that no worker reports it meanwhile.
         """
         with self._audited(act, "delete batch", batch_id):
             batch = self._store.batch(batch_id)
@@ -286,31 +290,37 @@ class IngestService:
                     f"{'is' if begun == 1 else 'are'} under way; wait for them, or fail them"
                 )
             if not is_given_up:
-                move_batch(batch, BatchState.DELETED, self._context.clock(), by_hand=True)
+                move_batch(batch, BatchState.DELETED, self._context.runtime.clock(), by_hand=True)
             if not confirmed:
                 raise Conflict(
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
-                    "depositor is not told; say yes to delete it all the same"
+                    "depositor is not notified; confirm it to delete it anyway"
                 )
             if is_given_up:
                 message = f"given up by {act.who}: {act.why}"
                 batch = self._move_batch(batch, BatchState.FAILED, message)
-            clean_up.delete(self._context, batch, by=act.who)
+            deletion.delete_batch(self._context, batch, by=act.who)
 
-    def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
-        """Look for what no crash should have left, and put right what can be; it may take long."""
+    def check(self, act: AdminAction, *, repair: bool) -> Iterator[Finding | CheckProgress]:
+        """Check the queue, deposits, folders and stored objects; repair what can be repaired."""
+        context = self._context
         with self._audited(act, "repair", QUEUE) if repair else nullcontext():
-            yield from self._store.checking(repair=repair)
+            yield from self._store.iter_check(repair=repair)
             yield from self._foreign_holds()
-            yield from abandoned.check(self._context, repair=repair)
-            yield from abandoned.check_folders(self._context, repair=repair)
-            yield from lost_files.check(self._context, self._context.catalog, self._context.stop)
+            yield from deletion.check_abandoned(self._context, repair=repair)
+            yield from deletion.check_orphaned_folders(self._context, repair=repair)
+            yield from lost_files.check(
+                context.collections,
+                context.storage,
+                context.catalog,
+                context.runtime.is_stopping,
+            )
 
     def _foreign_holds(self) -> Iterator[Finding]:
-        """Holds that another program has placed, which stop work without naming anybody."""
+        """Find holds that another program placed, which name no person."""
         for hold in self._store.holds():
             if hold.who == ANOTHER_PROGRAM:
-                is_queue = hold.kind is HoldKind.QUEUE
+                is_queue = hold.kind is IngestHoldKind.QUEUE
                 target = "queue" if is_queue else f"collection {hold.name}"
                 yield Finding(
                     f"is held by {hold.who} ({hold.why}), and nothing of it goes on; to let it: "
@@ -327,7 +337,7 @@ class IngestService:
             )
 
     def _other_holds(self, name: str) -> str:
-        """The holds of the queue, and of a collection or all of them, with what ends them."""
+        """Describe the holds of the queue and a collection, with the commands that release them."""
         holds = [h for h in self._store.holds() if name in (QUEUE, h.name) or h.name == QUEUE]
         return "".join(
             f"; {'the queue' if hold.name == QUEUE else f'collection {hold.name}'} is held by "
@@ -337,7 +347,7 @@ class IngestService:
 
     def _is_held(self, collection: str) -> bool:
         holds = self._store.holds()
-        return any(h.kind is HoldKind.COLLECTION and h.name == collection for h in holds)
+        return any(h.kind is IngestHoldKind.COLLECTION and h.name == collection for h in holds)
 
     def _release_batches(self, collection: str | None) -> int:
         released = 0
@@ -361,16 +371,16 @@ class IngestService:
                 if collection in (None, job.configuration.profile_name)
                 and not self._is_held(job.configuration.profile_name)
             ]
-            now = self._context.clock()
+            now = self._context.runtime.clock()
             moved = [move_job(job, IngestState.PENDING, now, by_hand=True) for job in wanted]
             changes = [JobChange(a, b, by_hand=True) for a, b in zip(wanted, moved, strict=True)]
             outcomes = self._store.change_jobs(changes)
             released += sum(isinstance(outcome, IngestJob) for outcome in outcomes)
-            after = jobs[-1].place
+            after = jobs[-1].position
         return released
 
     def _open_jobs(self, batch_id: str) -> tuple[int, int]:
-        """How many jobs of a batch are under way, and how many are held."""
+        """Count the jobs of a batch that are under way, and those that are held."""
         open_jobs = [
             line for line in self._store.tally(batch_id) if side_of(line.status) is _UNDER_WAY
         ]
@@ -382,7 +392,7 @@ class IngestService:
     ) -> int:
         moved = 0
         for job in self._each(batch_id, status):
-            after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
+            after = move_job(job, to, self._context.runtime.clock(), message=message, by_hand=True)
             [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
             moved += isinstance(outcome, IngestJob)
         return moved
@@ -394,7 +404,7 @@ class IngestService:
             after = jobs[-1].id
 
     def _move_job(self, job: IngestJob, to: IngestState, message: str = "") -> IngestJob:
-        after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
+        after = move_job(job, to, self._context.runtime.clock(), message=message, by_hand=True)
         return self._changed(job, after)
 
     def _changed(self, job: IngestJob, after: IngestJob) -> IngestJob:
@@ -402,26 +412,25 @@ class IngestService:
         return _settled(outcome)
 
     def _move_batch(self, batch: Batch, to: BatchState, message: str = "") -> Batch:
-        after = move_batch(batch, to, self._context.clock(), message=message, by_hand=True)
+        after = move_batch(batch, to, self._context.runtime.clock(), message=message, by_hand=True)
         changed = self._store.change_batch(BatchChange(batch, after, by_hand=True))
         assert changed is not None, "the change deletes nothing"
         return changed
 
     @contextmanager
-    def _audited(self, act: Act, action: str, target: str) -> Iterator[None]:
+    def _audited(self, act: AdminAction, action: str, target: str) -> Iterator[None]:
         catalog = self._context.catalog
-        catalog.submit(NoteAction(act, action, target)).result()
+        catalog.submit(AuditAction(act, action, target)).result()
         try:
             yield
         except PenstockError as refusal:
-            refused = Act(act.who, str(refusal))
-            catalog.submit(NoteAction(refused, f"{action}: refused", target)).result()
+            refused = AdminAction(act.who, str(refusal))
+            catalog.submit(AuditAction(refused, f"{action}: refused", target)).result()
             raise
 
 
-def _release(hold: Hold) -> str:
-    """The command that ends a hold."""
-    what = ["queue"] if hold.kind is HoldKind.QUEUE else ["collection", hold.name]
+def _release(hold: IngestHold) -> str:
+    what = ["queue"] if hold.kind is IngestHoldKind.QUEUE else ["collection", hold.name]
     return f"{shlex.join(['penstock', 'ingest', 'release', *what])} --why REASON"
 
 
@@ -437,6 +446,6 @@ def _are(number: int, one: str = "is", many: str = "are") -> str:
 
 
 def _priority(priority: int) -> int:
-    if priority != capped(priority):
+    if priority != clamp_priority(priority):
         raise Invalid(f"a priority is a number from 0 to 99, not {priority}")
     return priority

@@ -1,4 +1,4 @@
-"""Following a deposit: the ids in the log lines about it, and the spans of what is done with it."""
+"""Log lines and trace spans about deposits, with the ids of the deposit in each."""
 
 import logging
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from penstock.clock import Micros
 from penstock.errors import PenstockError
-from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Batch, IngestJob
-from penstock.ingest.stages.recording import ingest_job_name, run_of
+from penstock.ingest.collections import ingest_job_name
+from penstock.ingest.context import CollectionCache
+from penstock.ingest.models import Batch, IngestJob, run_id_of
 from penstock.lots.manifests import DatasetRef
 from penstock.states import IngestState
 from penstock.telemetry import logs, tracing
@@ -17,67 +17,67 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def work_on_job(context: IngestContext, job: IngestJob) -> Iterator[None]:
-    """Say in every line, and in a span, that a job is worked on in its stage."""
-    ids = _job_ids(context, job)
-    with logs.about(**ids), tracing.span(f"ingest.{job.status}", **_lot(ids, job.batch_id)):
+def work_on_job(collections: CollectionCache, job: IngestJob) -> Iterator[None]:
+    """Add a job's ids to all log lines of the block, and record a span."""
+    log_ids = _job_ids(collections, job)
+    with logs.about(**log_ids), tracing.span(f"ingest.{job.status}", **_lot(log_ids, job.batch_id)):
         yield
 
 
 @contextmanager
-def work_on_batch(context: IngestContext, batch: Batch, stage: str) -> Iterator[None]:
-    """Say in every line, and in a span, that a batch is worked on."""
-    ids = _batch_ids(context, batch.id, batch.collection)
-    with logs.about(**ids), tracing.span(f"ingest.{stage}", **_lot(ids, batch.id)):
+def work_on_batch(collections: CollectionCache, batch: Batch, stage: str) -> Iterator[None]:
+    """Add a batch's ids to all log lines of the block, and record a span."""
+    log_ids = _batch_ids(collections, batch.id, batch.collection)
+    with logs.about(**log_ids), tracing.span(f"ingest.{stage}", **_lot(log_ids, batch.id)):
         yield
 
 
-def job_moved(context: IngestContext, before: IngestJob, after: IngestJob) -> None:
-    """Tell that the store knows what became of a job."""
+def job_moved(collections: CollectionCache, before: IngestJob, after: IngestJob) -> None:
+    """Log a state change of a job that the store has written."""
     is_over = after.status in (IngestState.COMPLETED, IngestState.FAILED)
     level = logging.INFO if is_over else logging.DEBUG
     if log.isEnabledFor(level):
-        with logs.about(**_job_ids(context, after)):
+        with logs.about(**_job_ids(collections, after)):
             log.log(level, "ingest job %s: %s → %s", after.id, before.status, after.status)
 
 
-def job_waited(context: IngestContext, job: IngestJob) -> None:
-    """A stage that only waits took as long as the job has been in it."""
+def job_waited(collections: CollectionCache, job: IngestJob) -> None:
+    """Record the span of a stage that only waits: the time since the job entered it."""
     if tracing.is_on():
-        ids = _job_ids(context, job)
-        tracing.note(f"ingest.{job.status}", began=job.last_modified, **_lot(ids, job.batch_id))
+        log_ids = _job_ids(collections, job)
+        tracing.note(f"ingest.{job.status}", began=job.last_modified, **_lot(log_ids, job.batch_id))
 
 
-def batch_submitted(context: IngestContext, batch: Batch, began: Micros) -> None:
-    """Tell that a batch has come in: with that its trace begins."""
-    ids = _batch_ids(context, batch.id, batch.collection)
-    with logs.about(**ids):
+def batch_submitted(collections: CollectionCache, batch: Batch, began: Micros) -> None:
+    """Log a new batch and begin its trace."""
+    log_ids = _batch_ids(collections, batch.id, batch.collection)
+    with logs.about(**log_ids):
         log.info("batch %s was submitted by %s", batch.id, batch.submission.submitter)
-    tracing.first("ingest.submit", began=began, **_lot(ids, batch.id))
+    tracing.first("ingest.submit", began=began, **_lot(log_ids, batch.id))
 
 
-def batch_moved(context: IngestContext, batch: Batch) -> None:
-    """Tell that the store knows what became of a batch."""
-    with logs.about(**_batch_ids(context, batch.id, batch.collection)):
-        said = f": {batch.message}" if batch.message else ""
-        log.info("batch %s of %d jobs is %s%s", batch.id, batch.jobs, batch.status, said)
+def batch_moved(collections: CollectionCache, batch: Batch) -> None:
+    """Log a state change of a batch that the store has written."""
+    with logs.about(**_batch_ids(collections, batch.id, batch.collection)):
+        suffix = f": {batch.message}" if batch.message else ""
+        log.info("batch %s of %d jobs is %s%s", batch.id, batch.jobs, batch.status, suffix)
 
 
 def lot_published(ref: DatasetRef, lot: str, state: str) -> None:
-    """Tell that a lot of what was deposited can be worked on."""
+    """Log the publication of a lot of deposits."""
     with logs.about(dataset=f"{ref.namespace}/{ref.name}", lot=lot):
         log.info("lot %s is published: %s", lot, state)
 
 
-def _job_ids(context: IngestContext, job: IngestJob) -> dict[str, str]:
-    told = job.configuration
-    ids = _batch_ids(context, job.batch_id, told.profile_name)
-    return {**ids, "ingest_job": job.id, "run": run_of(told.key)}
+def _job_ids(collections: CollectionCache, job: IngestJob) -> dict[str, str]:
+    configuration = job.configuration
+    log_ids = _batch_ids(collections, job.batch_id, configuration.profile_name)
+    return {**log_ids, "ingest_job": job.id, "run": run_id_of(configuration.key)}
 
 
-def _batch_ids(context: IngestContext, batch_id: str, name: str) -> dict[str, str]:
+def _batch_ids(collections: CollectionCache, batch_id: str, name: str) -> dict[str, str]:
     try:
-        collection = context.collection(name)
+        collection = collections.get(name)
     except PenstockError:
         return {"batch": batch_id}
     return {
@@ -89,5 +89,5 @@ def _batch_ids(context: IngestContext, batch_id: str, name: str) -> dict[str, st
 
 
 def _lot(ids: dict[str, str], batch_id: str) -> dict[str, str]:
-    """The ids of a span; a deposit's trace has the name of its batch, whatever its lot is."""
+    """Set the trace id of a deposit to its batch, also where the lot is an interval."""
     return {**ids, "lot": batch_id}

@@ -132,12 +132,12 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
         return self.owner or self.name
 
     @property
-    def kept_in(self) -> str:
+    def storage_url(self) -> str:
         """The store of its objects; empty is the server's own store."""
         return (self.storage or "").rstrip("/")
 
     @property
-    def shown(self) -> "Collection":
+    def masked(self) -> "Collection":
         """The profile without its secret."""
         if self.callback_secret is None:
             return self

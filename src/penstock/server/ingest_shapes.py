@@ -7,10 +7,10 @@ import msgspec
 from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.archive.register import StoredRow
-from penstock.ingest.intake.places import shown
-from penstock.ingest.models import Batch, Hold, IngestJob, Tally
-from penstock.ingest.notifications.reports import Report
-from penstock.ingest.progress import Progress
+from penstock.ingest.intake.places import redact_url
+from penstock.ingest.models import Batch, IngestHold, IngestJob, Tally
+from penstock.ingest.notifications.reports import BatchReport
+from penstock.ingest.progress import DownloadProgress
 from penstock.ingest.transitions import resume_stage
 from penstock.schema.ingest import (
     Collection,
@@ -27,14 +27,14 @@ from penstock.schema.lots import Held
 from penstock.states import IngestState
 
 
-def show_hold(hold: Hold | None) -> Held | None:
+def show_hold(hold: IngestHold | None) -> Held | None:
     """Return a hold as the API shows it."""
     return None if hold is None else Held(hold.who, hold.why, format_time(hold.since))
 
 
-def show_collection(collection: Collection, hold: Hold | None) -> ShownCollection:
+def show_collection(collection: Collection, hold: IngestHold | None) -> ShownCollection:
     """Return a collection with its secret masked."""
-    return ShownCollection(**msgspec.structs.asdict(collection.shown), held=show_hold(hold))
+    return ShownCollection(**msgspec.structs.asdict(collection.masked), held=show_hold(hold))
 
 
 def show_tally(tallies: Iterable[Tally]) -> dict[str, StateTally]:
@@ -51,7 +51,7 @@ def show_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
         status=batch.status,
         message=batch.message,
         submitter=submission.submitter,
-        payload_url=shown(submission.payload_url),
+        payload_url=redact_url(submission.payload_url),
         payload_name=submission.payload_name or "",
         payload_type=submission.type,
         mode=submission.submission_mode,
@@ -66,7 +66,7 @@ def show_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
     )
 
 
-def show_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
+def show_job(job: IngestJob, progress: DownloadProgress | None = None) -> ShownIngestJob:
     """Return an ingest job with the secrets of its URL masked."""
     configuration = job.configuration
     return ShownIngestJob(
@@ -80,7 +80,7 @@ def show_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob
         message=job.message,
         priority=job.priority,
         space_needed=job.space_needed,
-        payload_url=shown(configuration.payload_url),
+        payload_url=redact_url(configuration.payload_url),
         payload_name=configuration.payload_name,
         payload_type=configuration.payload_type,
         mode=configuration.submission_mode,
@@ -95,7 +95,7 @@ def show_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob
     )
 
 
-def _download(job: IngestJob, progress: Progress | None) -> Download | None:
+def _download(job: IngestJob, progress: DownloadProgress | None) -> Download | None:
     if progress is None or job.status is not IngestState.DOWNLOADING:
         return None
     return Download(progress.bytes, progress.total or None, format_time(progress.at))
@@ -108,7 +108,7 @@ def _resumes_at(job: IngestJob) -> IngestState | None:
         return None
 
 
-def show_report(report: Report, text: str) -> ShownReport:
+def show_report(report: BatchReport, text: str) -> ShownReport:
     """Return a report with the text of its letter."""
     return ShownReport(
         number=report.number,
@@ -116,7 +116,7 @@ def show_report(report: Report, text: str) -> ShownReport:
         batch=report.batch_id,
         collection=report.collection,
         submitter=report.submitter,
-        payload_url=shown(report.payload_url),
+        payload_url=redact_url(report.payload_url),
         submitted_at=format_time(report.submitted_at),
         last_modified=format_time(report.last_modified),
         successful_jobs=report.successful_jobs,

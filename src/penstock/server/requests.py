@@ -18,9 +18,9 @@ from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
 from penstock.ingest.collections import all_collections, find_collection
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
+from penstock.ingest.models import Batch, IngestHold, IngestHoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
-from penstock.ingest.service import Act, IngestService
+from penstock.ingest.service import AdminAction, IngestService
 from penstock.locks.commands import ClaimedLot
 from penstock.locks.commands.claims import ClaimResult
 from penstock.plane import Plane
@@ -220,9 +220,9 @@ class IngestRequest(AuthorizedRequest):
         """The queue."""
         return self.plane.context.store
 
-    def act(self, why: str) -> Act:
+    def act(self, why: str) -> AdminAction:
         """Return the caller and the reason, for the audit log."""
-        return Act(self.key.name, why)
+        return AdminAction(self.key.name, why)
 
     def write(self, command: Command[Collection] | Command[None]) -> None:
         """Run a command and wait for its commit."""
@@ -273,9 +273,9 @@ class IngestRequest(AuthorizedRequest):
             return None
         return frozenset(each.name for each in self.collections())
 
-    def held_collections(self) -> Mapping[str, Hold]:
+    def held_collections(self) -> Mapping[str, IngestHold]:
         """Return the holds of collections, by collection."""
-        return {h.name: h for h in self.store.holds() if h.kind is HoldKind.COLLECTION}
+        return {h.name: h for h in self.store.holds() if h.kind is IngestHoldKind.COLLECTION}
 
 
 _log = logging.getLogger(__name__)

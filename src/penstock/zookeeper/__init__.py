@@ -1,4 +1,4 @@
-"""The ZooKeeper session: what losing it means, and changes that are done whole or not at all."""
+"""ZooKeeper sessions: reads, atomic transactions and locks."""
 
 from penstock.zookeeper.address import Address
 from penstock.zookeeper.operations import (
@@ -7,12 +7,12 @@ from penstock.zookeeper.operations import (
     Delete,
     ErrorKind,
     Op,
-    Refused,
+    OutcomeUnknown,
     Result,
     Set,
-    Unknown,
+    TransactionRefused,
 )
-from penstock.zookeeper.session import Session
+from penstock.zookeeper.session import ZooKeeperSession
 
 __all__ = [
     "Address",
@@ -21,9 +21,9 @@ __all__ = [
     "Delete",
     "ErrorKind",
     "Op",
-    "Refused",
+    "OutcomeUnknown",
     "Result",
-    "Session",
     "Set",
-    "Unknown",
+    "TransactionRefused",
+    "ZooKeeperSession",
 ]

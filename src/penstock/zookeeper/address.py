@@ -1,4 +1,4 @@
-"""Where a ZooKeeper is: `zookeeper://host:2181,host2:2181/chroot`."""
+"""The address of a ZooKeeper ensemble: `zookeeper://host:2181,host2:2181/chroot`."""
 
 import re
 from typing import Self
@@ -15,7 +15,7 @@ _SEGMENT = re.compile(r"[^\x00-\x20\x7f-\x9f/?#\ud800-\uf8ff\ufff0-\uffff]+")
 
 
 class Address(Struct, frozen=True):
-    """The servers, the node below which everything happens, and who asks."""
+    """The servers, the root node of this application, and the account."""
 
     hosts: tuple[str, ...]  # each with its port
     chroot: str = ""  # "" or "/folder/folder"
@@ -24,7 +24,7 @@ class Address(Struct, frozen=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read a URL; a password in it never appears in a message."""
+        """Parse a URL; error messages never contain its password."""
         scheme, separator, rest = url.partition("://")
         if not separator or scheme != "zookeeper":
             raise Invalid(f"{scheme[:32]!r} does not begin a ZooKeeper URL; {_FORM}")
@@ -44,17 +44,17 @@ class Address(Struct, frozen=True):
         )
 
     def __str__(self) -> str:
-        """The URL without its password, for people."""
+        """The URL without its password."""
         account = f"{self.user}@" if self.user is not None else ""
         return f"zookeeper://{account}{','.join(self.hosts)}{self.chroot}"
 
 
 def _host(text: str) -> str:
-    found = _HOST.fullmatch(text)
-    port = int(found["port"] or PORT) if found else 0
-    if found is None or not 0 < port <= 65535:
+    match = _HOST.fullmatch(text)
+    port = int(match["port"] or PORT) if match else 0
+    if match is None or not 0 < port <= 65535:
         raise Invalid(f"{text[:100]!r} in the ZooKeeper URL is not host:port; {_FORM}")
-    return f"{found['name']}:{port}"
+    return f"{match['name']}:{port}"
 
 
 def _chroot(folder: str) -> str:

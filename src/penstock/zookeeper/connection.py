@@ -1,7 +1,6 @@
-"""What kazoo does for us, typed, with its errors in our words; its recipes are not used.
+"""A typed layer over kazoo, with our errors; kazoo's recipes are not used.
 
-Questions are asked again when the connection breaks. Transactions never are: nobody knows then
-whether they were done.
+Reads are repeated when the connection breaks. Transactions are not: their outcome is unknown then.
 """
 
 import contextlib
@@ -41,21 +40,21 @@ from penstock.zookeeper.operations import (
     Create,
     Delete,
     ErrorKind,
-    Node,
     Op,
+    OutcomeUnknown,
     ReadMany,
-    Refused,
+    ReadNode,
     Result,
     Set,
-    Unknown,
+    TransactionRefused,
 )
 
-WAIT_SECONDS_MAX: Final = 10.0  # for a connection, or for an answer to a question
-CLOSE_SECONDS_MAX: Final = 2.0  # for the end of a session to be heard; kazoo waits 10 s and more
-TRIES_MAX: Final = 5  # of a question whose connection breaks
-WINDOW: Final = 64  # requests of one caller on their way at once
+WAIT_SECONDS_MAX: Final = 10.0  # for a connection, or for the answer to a read
+CLOSE_SECONDS_MAX: Final = 2.0  # for the server to end the session; kazoo waits 10 s and more
+TRIES_MAX: Final = 5  # of a read whose connection breaks
+WINDOW: Final = 64  # requests of one caller in flight
 READ_AT_ONCE: Final = 100  # nodes in one request
-# ZooKeeper hangs up on a larger request (jute.maxbuffer), which breaks what all others wait for.
+# ZooKeeper closes the connection on a larger request (jute.maxbuffer), for all waiting callers.
 REQUEST_BYTES_MAX: Final = 1_000_000
 OP_BYTES_MAX: Final = 80  # of an operation, besides its path and data
 
@@ -81,7 +80,7 @@ _KINDS: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class _Watch:
-    """Calls back without hurting kazoo's thread; kazoo keeps equal ones only once."""
+    """A watch that keeps exceptions out of kazoo's thread; kazoo stores equal watches once."""
 
     callback: Callable[[], None]
 
@@ -99,13 +98,14 @@ class Connection:
         self._address = address
         has_account = address.user is not None
         account = ("digest", f"{address.user}:{address.password}")
-        # kazoo gives each host an equal part of the session's time to take a connection up. A
-        # server that is just starting may never do so; asked again in time, the session lives on.
+        # kazoo divides the session's time among the hosts, to connect. A server that is just
+        # starting may accept and not answer; with each host listed several times, kazoo tries it
+        # again in time.
         tries = min(4, max(1, int(session_seconds // 2)))
         self._client: Any = KazooClient(
             hosts=",".join(address.hosts * max(1, tries // len(address.hosts))),
             timeout=session_seconds,
-            # Left to itself, kazoo waits up to an hour between two tries to connect.
+            # By default kazoo waits up to an hour between two tries to connect.
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5},
             auth_data=[account] if has_account else None,
             default_acl=CREATOR_ALL_ACL if has_account else None,
@@ -118,7 +118,7 @@ class Connection:
 
     @classmethod
     def open(cls, address: Address, session_seconds: float) -> Self:
-        """Connect, or say why that is not possible."""
+        """Connect, or raise Unavailable."""
         connection = cls(address, session_seconds)
         try:
             connection.require()
@@ -128,11 +128,11 @@ class Connection:
         return connection
 
     def close(self) -> None:
-        """End the session at once; whoever waits for an answer is told that it is unknown."""
+        """End the session at once; callers that wait for an answer get OutcomeUnknown."""
         self._is_closed = True
         closing = threading.Thread(target=self._close, name="zookeeper-closing", daemon=True)
         closing.start()
-        # A server that hangs cannot be told; it ends the session by itself, later.
+        # A server that hangs ends the session later, by its timeout.
         closing.join(CLOSE_SECONDS_MAX)
 
     def _close(self) -> None:
@@ -141,11 +141,11 @@ class Connection:
             self._client.close()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a connection; whether there is one."""
+        """Wait for a connection; return whether there is one."""
         return bool(self._connected.wait(seconds))
 
     def require(self) -> None:
-        """Wait for a connection, in vain not for long."""
+        """Wait for a connection; raise Unavailable after WAIT_SECONDS_MAX."""
         if self._is_closed:
             raise Unavailable(f"the session with {self._address} was closed; open another one")
         if not self.wait(WAIT_SECONDS_MAX):
@@ -155,7 +155,7 @@ class Connection:
             )
 
     def transact(self, transactions: Iterable[Sequence[Op]]) -> list[list[Result] | PenstockError]:
-        """Do each in this order, many on their way at once, none after one that is `Unknown`."""
+        """Send transactions in this order, several in flight, and none after an OutcomeUnknown."""
         waiting = [tuple(ops) for ops in transactions]
         for ops in waiting:
             self._check_size(ops)
@@ -167,7 +167,7 @@ class Connection:
         for ops in waiting:
             while sent and (len(sent) == WINDOW or not self._connected.is_set()):
                 ended.append(self._outcome(*sent.popleft()))
-            if any(isinstance(outcome, Unknown) for outcome in ended[-WINDOW:]):
+            if any(isinstance(outcome, OutcomeUnknown) for outcome in ended[-WINDOW:]):
                 break
             try:
                 self.require()
@@ -178,11 +178,11 @@ class Connection:
         ended += [self._outcome(*pair) for pair in sent]
         return ended + [unsent] * (len(waiting) - len(ended))
 
-    def read(self, paths: Sequence[str]) -> list[Node | None]:
-        """What is at each path."""
+    def read(self, paths: Sequence[str]) -> list[ReadNode | None]:
+        """Read the node at each path."""
         placed = self._placed(paths)
         parts = [placed[n : n + READ_AT_ONCE] for n in range(0, len(placed), READ_AT_ONCE)]
-        nodes: list[Node | None] = []
+        nodes: list[ReadNode | None] = []
         for part, answer in zip(parts, self._ask(self._read_async, parts), strict=True):
             for path, node in zip(part, answer, strict=True):
                 if isinstance(node, KazooException):
@@ -192,49 +192,49 @@ class Connection:
 
     @property
     def session_id(self) -> int | None:
-        """What ephemeral nodes of this session name as their owner."""
+        """The owner of this session's ephemeral nodes."""
         return self._client.client_id[0] if self._client.client_id else None
 
     def children(
         self, paths: Sequence[str], watch: Callable[[], None] | None = None
     ) -> list[list[str] | None]:
-        """The names below each path; `watch` is called once if a path's change."""
+        """List the children of each path; `watch` is called once when they change."""
         hint = None if watch is None else _Watch(watch)
         ask = functools.partial(self._client.get_children_async, watch=hint)
         return self._ask(ask, self._placed(paths))
 
     def children_count(self, path: str, watch: Callable[[], None] | None = None) -> int | None:
-        """How many names are below; `watch` is called once if the path itself comes or goes."""
+        """Count the children; `watch` is called once when the node itself is created or deleted."""
         hint = None if watch is None else _Watch(watch)
         ask = functools.partial(self._client.exists_async, watch=hint)
         [stat] = self._ask(ask, self._placed([path]))
         return None if stat is None else int(stat.numChildren)
 
     def sync(self) -> None:
-        """Let what is read after this be as new as what ZooKeeper had accepted before it."""
+        """Make later reads see every write that ZooKeeper accepted before this call."""
         self._ask(self._client.sync_async, self._placed(["/"]))
 
     def make(self, path: str) -> None:
-        """Make an empty node unless it is there, or its parent is not."""
+        """Create an empty node unless it exists or its parent is missing."""
         self._ask(self._client.create_async, self._placed([path]))
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Remove those that are there and have no children, in this order."""
+        """Delete the nodes that exist and have no children, in this order."""
         self._ask(self._client.delete_async, self._placed(paths))
 
     def make_chroot(self) -> None:
-        """Make the node that is this connection's root, and those above it."""
+        """Create the connection's root node and its parents."""
         names = self._address.chroot.split("/")
         for depth in range(2, len(names) + 1):
             self._ask(self._client.create_async, ["/".join(names[:depth])])
 
     def _placed(self, paths: Iterable[str]) -> list[str]:
-        """These paths, from ZooKeeper's own root."""
+        """Prefix the paths with the chroot."""
         chroot = self._address.chroot
         return [(chroot or "/") if path == "/" else chroot + path for path in paths]
 
     def _state_changed(self, state: str) -> None:
-        """Take note and do nothing else: a request made in kazoo's thread waits for itself."""
+        """Note the state only: a request from kazoo's own thread would wait for itself."""
         if state == KazooState.LOST:
             self.epoch += 1
         if self._is_closed:
@@ -245,7 +245,7 @@ class Connection:
         elif state == KazooState.LOST:
             _log.warning("the session with %s is lost, and its locks with it", self._address)
         elif not self._is_broken:
-            _log.warning("%s does not answer, and is tried again and again", self._address)
+            _log.warning("%s does not answer; the client keeps trying", self._address)
         self._is_broken = state != KazooState.CONNECTED
 
     def _send(self, ops: Sequence[Op]) -> Any:
@@ -263,9 +263,9 @@ class Connection:
         return transaction.commit_async()
 
     def _outcome(self, ops: Sequence[Op], answer: Any) -> list[Result] | PenstockError:
-        """Wait for the answer, however long: what was sent cannot be called back.
+        """Wait for the answer without a limit: a sent transaction cannot be cancelled.
 
-        kazoo answers as soon as the connection is given up, unless it is closed just then.
+        kazoo answers when it gives up the connection, unless the client is closed at that moment.
         """
         while True:
             try:
@@ -281,8 +281,8 @@ class Connection:
             break
         for index, (op, result) in enumerate(zip(ops, results, strict=True)):
             if type(result) in _KINDS:
-                return Refused(index, op, _KINDS[type(result)])
-            # The other operations of a transaction that failed carry one of these.
+                return TransactionRefused(index, op, _KINDS[type(result)])
+            # The other operations of a failed transaction have one of these results.
             if isinstance(result, KazooException) and not isinstance(
                 result, RolledBackError | RuntimeInconsistency
             ):
@@ -304,26 +304,26 @@ class Connection:
         return answer
 
     def _ask(self, ask: Callable[[Q], Any], about: Sequence[Q]) -> list[Any]:
-        """Ask about each path, or each part of the paths, again where the connection broke.
+        """Request each path, or each part of the paths; repeat after a broken connection.
 
-        The answer is None where there is nothing.
+        The answer is None if the node does not exist.
         """
         answers: list[Any] = [None] * len(about)
-        left: list[int] = list(range(len(about)))
+        indexes: list[int] = list(range(len(about)))
         for _ in range(TRIES_MAX):
-            left = self._ask_once(ask, about, left, answers)
-            if not left:
+            indexes = self._ask_once(ask, about, indexes, answers)
+            if not indexes:
                 return answers
         raise Unavailable(
             f"the connection to {self._address} broke {TRIES_MAX} times while "
-            f"{_first(about[left[0]])} was asked for; check ZooKeeper and the network, "
+            f"{_first(about[indexes[0]])} was read; check ZooKeeper and the network, "
             "then try again"
         )
 
     def _ask_once(
         self, ask: Callable[[Q], Any], about: Sequence[Q], which: list[int], answers: list[Any]
     ) -> list[int]:
-        """Fill in the answers; which ones are still to be asked for."""
+        """Fill in the answers; return the indexes that have to be repeated."""
         broken: list[int] = []
         sent: deque[tuple[int, Any]] = deque()
         coming = iter(which)
@@ -344,7 +344,7 @@ class Connection:
                 broken.append(index)
             except KazooTimeoutError:
                 raise Unavailable(
-                    f"{self._address} did not answer for {WAIT_SECONDS_MAX:g} s when asked for "
+                    f"{self._address} did not answer for {WAIT_SECONDS_MAX:g} s to a read of "
                     f"{_first(about[index])}; check ZooKeeper, then try again"
                 ) from None
             except KazooException as error:
@@ -361,8 +361,8 @@ class Connection:
                 f"but ZooKeeper takes {REQUEST_BYTES_MAX} at once; make it smaller"
             )
 
-    def _unknown(self) -> Unknown:
-        return Unknown(
+    def _unknown(self) -> OutcomeUnknown:
+        return OutcomeUnknown(
             f"the connection to {self._address} broke before it answered, so the change may have "
             "been made or not; look before you make it again"
         )
@@ -377,5 +377,5 @@ class Connection:
 
 
 def _first(about: str | Sequence[str]) -> str:
-    """The path that a message names."""
+    """Return the path to name in a message."""
     return about if isinstance(about, str) else about[0]

@@ -1,4 +1,4 @@
-"""One request that reads many nodes; ZooKeeper has it since 3.6, and kazoo has no call for it."""
+"""Operations on nodes, and a request that reads many nodes (ZooKeeper 3.6; kazoo has none)."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -14,16 +14,19 @@ READ: Final = 4
 ERROR: Final = -1
 
 _INT = Layout(">i")
-_HEADER = Layout(">i?i")  # what it is, whether it is the end, the error
+_HEADER = Layout(">i?i")  # operation, end flag, error
 _STAT = Layout(">qqqqiiiqiiq")
 _NOT_WATCHED = b"\0"
 _END = _HEADER.pack(-1, True, -1)
 
+Result: TypeAlias = str | int | None
 
-class Node(NamedTuple):
-    """A node as it was read; `owner` is the session of an ephemeral one, else 0.
 
-    `born` is the transaction that made it, and when; `created` is how many children it ever had.
+class ReadNode(NamedTuple):
+    """A node as it was read; `owner` is the session of an ephemeral node, else 0.
+
+    `born` is the transaction that created it, and the time; `created` counts all children it ever
+    had.
     """
 
     data: bytes
@@ -35,7 +38,7 @@ class Node(NamedTuple):
 
 
 class ReadMany:
-    """Reads these paths at once; kazoo sends it and hands the answer to `deserialize`."""
+    """A request that reads several paths; kazoo sends it and passes the answer to `deserialize`."""
 
     type: Final = 22
 
@@ -43,7 +46,7 @@ class ReadMany:
         self._paths = paths
 
     def serialize(self) -> bytearray:
-        """The request as ZooKeeper takes it."""
+        """Encode the request."""
         header = _HEADER.pack(READ, False, -1)
         request = bytearray()
         for path in self._paths:
@@ -51,15 +54,15 @@ class ReadMany:
             request += header + _INT.pack(len(encoded)) + encoded + _NOT_WATCHED
         return request + _END
 
-    def deserialize(self, answer: Any, offset: int) -> list[Node | KazooException | None]:
-        """What is at each path: None where there is nothing, or why it may not be read."""
+    def deserialize(self, answer: Any, offset: int) -> list[ReadNode | KazooException | None]:
+        """Decode the node of each path: None if it does not exist, or the error."""
         nodes = list(_nodes(answer, offset))
         if len(nodes) != len(self._paths):
-            raise ValueError(f"{len(self._paths)} nodes were asked for, {len(nodes)} came")
+            raise ValueError(f"{len(self._paths)} nodes were requested, {len(nodes)} arrived")
         return nodes
 
 
-def _nodes(answer: Any, offset: int) -> Iterator[Node | KazooException | None]:
+def _nodes(answer: Any, offset: int) -> Iterator[ReadNode | KazooException | None]:
     while True:
         kind, is_end, _ = _HEADER.unpack_from(answer, offset)
         offset += _HEADER.size
@@ -75,16 +78,17 @@ def _nodes(answer: Any, offset: int) -> Iterator[Node | KazooException | None]:
         offset += length
         stat = _STAT.unpack_from(answer, offset)
         offset += _STAT.size
-        # ZooKeeper tells children made and deleted together, and counts only those made.
+        # cversion counts created and deleted children; with numChildren this gives the created
+        # ones.
         created = (stat[5] + stat[9]) // 2
-        yield Node(data, stat[4], stat[7], stat[9], (stat[0], stat[2]), created)
+        yield ReadNode(data, stat[4], stat[7], stat[9], (stat[0], stat[2]), created)
 
 
 class Create(Struct, frozen=True):
-    """Make a node; its result is its path.
+    """Create a node; the result is its path.
 
-    An ephemeral node goes away with the session. A sequence node's path gets ten digits that
-    no other child of its parent had.
+    An ephemeral node is deleted with the session. The path of a sequence node gets ten digits that
+    no other child of its parent ever had.
     """
 
     path: str
@@ -94,7 +98,7 @@ class Create(Struct, frozen=True):
 
 
 class Set(Struct, frozen=True):
-    """Write a node that still has this version (-1: whatever it has); its result is the new one."""
+    """Write a node that still has this version (-1: any); the result is the new version."""
 
     path: str
     data: bytes
@@ -102,25 +106,24 @@ class Set(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
-    """Remove a node without children that still has this version (-1: whatever it has)."""
+    """Delete a node without children that still has this version (-1: any)."""
 
     path: str
     version: int = -1
 
 
 class Check(Struct, frozen=True):
-    """Hold the others to a node that still has this version (-1: whatever it has)."""
+    """Require that a node still has this version (-1: any)."""
 
     path: str
     version: int
 
 
 Op: TypeAlias = Create | Set | Delete | Check
-Result: TypeAlias = str | int | None
 
 
 class ErrorKind(StrEnum):
-    """Why a transaction was refused."""
+    """The reasons why ZooKeeper refuses a transaction."""
 
     NODE_EXISTS = "NODE_EXISTS"
     NO_NODE = "NO_NODE"
@@ -129,15 +132,15 @@ class ErrorKind(StrEnum):
 
 
 _WORDS = {
-    ErrorKind.NODE_EXISTS: "it is already there",
-    ErrorKind.NO_NODE: "it, or its parent, is not there",
-    ErrorKind.BAD_VERSION: "it was changed by somebody else",
+    ErrorKind.NODE_EXISTS: "it already exists",
+    ErrorKind.NO_NODE: "it or its parent does not exist",
+    ErrorKind.BAD_VERSION: "it was changed meanwhile",
     ErrorKind.NOT_EMPTY: "it has children",
 }
 
 
-class Refused(Conflict):
-    """One operation does not fit what is there, and so nothing of its transaction was done."""
+class TransactionRefused(Conflict):
+    """One operation does not match the nodes, so no operation of its transaction was done."""
 
     def __init__(self, index: int, op: Op, kind: ErrorKind) -> None:
         super().__init__(
@@ -149,8 +152,8 @@ class Refused(Conflict):
         self.kind = kind
 
 
-class Unknown(Unavailable):
-    """The connection broke before the answer came: all of it was done, or nothing.
+class OutcomeUnknown(Unavailable):
+    """The connection broke before the answer: all of the transaction was done, or nothing.
 
-    Whoever asked has to look (`Session.sync`, then read) before deciding to ask again.
+    The caller has to `sync` and read before it repeats the transaction.
     """

@@ -1,7 +1,7 @@
-"""One session with ZooKeeper, for all threads of a process.
+"""A ZooKeeper session, for all threads of a process.
 
-A break of the connection suspends it: pause, then go on. When the session is lost, its ephemeral
-nodes are gone, and with them every lock: the epoch grows.
+A broken connection suspends the session. When the session is lost, ZooKeeper deletes its ephemeral
+nodes and so every lock, and the epoch grows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,16 +11,24 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.zookeeper.address import Address
 from penstock.zookeeper.connection import Connection
-from penstock.zookeeper.operations import Create, Delete, ErrorKind, Op, Refused, Result, Unknown
+from penstock.zookeeper.operations import (
+    Create,
+    Delete,
+    ErrorKind,
+    Op,
+    OutcomeUnknown,
+    Result,
+    TransactionRefused,
+)
 
 SEQUENCES_AT_ONCE: Final = 200
 
 
-class Session:
-    """Reads, transactions and locks below the node that its address names.
+class ZooKeeperSession:
+    """Reads, transactions and locks below the node of its address.
 
-    Reads are repeated for a while when the connection breaks, then raise `Unavailable`. Writes
-    are never repeated: they raise `Unknown`, which leaves it to the caller to look.
+    When the connection breaks, reads are repeated for a while, then raise `Unavailable`. Writes are
+    never repeated: they raise `OutcomeUnknown`, and the caller has to check the nodes.
     """
 
     def __init__(self, address: Address, connection: Connection) -> None:
@@ -29,9 +37,9 @@ class Session:
 
     @classmethod
     def open(cls, url: str, *, session_seconds: float = 10) -> Self:
-        """Connect, and make the node that the URL names.
+        """Connect, and create the node that the URL names.
 
-        `session_seconds` is how long the locks of a process that died stay.
+        The locks of a process that died stay for `session_seconds`.
         """
         address = Address.parse(url)
         session = cls(address, Connection.open(address, session_seconds))
@@ -49,16 +57,16 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session; its locks go at once."""
+        """End the session; its locks are released at once."""
         self._connection.close()
 
     @property
     def epoch(self) -> int:
-        """Which session this is: locks that were taken in an earlier epoch are gone."""
+        """The number of the current session; locks of an earlier epoch are lost."""
         return self._connection.epoch
 
     def require(self, epoch: int) -> None:
-        """Refuse to go on under locks of an earlier epoch."""
+        """Raise Conflict if the locks of this epoch are lost."""
         if epoch != self.epoch:
             raise Conflict(
                 f"the ZooKeeper session was lost; the locks of epoch {epoch} are gone and this is "
@@ -67,35 +75,35 @@ class Session:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether there is no connection just now: the session goes on after it, or is lost."""
+        """Whether there is no connection now; the session may continue after it."""
         return not self._connection.wait(0)
 
     def wait_connected(self, seconds: float) -> bool:
-        """Wait for the connection; whether it is there."""
+        """Wait for the connection; return whether there is one."""
         return self._connection.wait(seconds)
 
     def multi(self, ops: Sequence[Op]) -> list[Result]:
-        """Do all of it, or raise `Refused` and do nothing."""
+        """Do all operations, or raise `TransactionRefused` and do none."""
         [outcome] = self.multi_many([ops])
         return _succeeded(outcome)
 
     def multi_many(
         self, transactions: Iterable[Sequence[Op]]
     ) -> list[list[Result] | PenstockError]:
-        """Do many transactions, each by itself, in this order and without waiting between them.
+        """Send separate transactions in this order, without waiting for each.
 
-        After one that is `Unknown` no more are sent; the rest is `Unavailable`.
+        After an `OutcomeUnknown` no more are sent; the rest are `Unavailable`.
         """
         return self._connection.transact(transactions)
 
     def create_sequence(self, prefix: str, data: bytes = b"") -> str:
-        """Make a node named by this prefix and ten digits that no other child here ever had."""
+        """Create a node named by this prefix and ten digits that no other child ever had."""
         _check_prefix(prefix)
         [path] = self.multi([Create(prefix, data, sequence=True)])
         return str(path)
 
     def create_sequences(self, prefix: str, count: int) -> list[str]:
-        """Make many such nodes, ascending; after an error some of them may be there."""
+        """Create several such nodes, ascending; after an error some of them may exist."""
         _check_prefix(prefix)
         ops = [Create(prefix, sequence=True)] * count
         starts = range(0, count, SEQUENCES_AT_ONCE)
@@ -103,15 +111,15 @@ class Session:
         return [str(path) for part in parts for path in _succeeded(part)]
 
     def create_ephemeral(self, path: str, data: bytes) -> bool:
-        """Make a node that goes with this session; False if it is there, or its parent is not."""
+        """Create an ephemeral node; False if it exists or its parent is missing."""
         [is_made] = self.create_ephemerals([path], data)
         return is_made
 
     def create_ephemerals(self, paths: Sequence[str], data: bytes) -> list[bool]:
-        """Make many such nodes; which ones were made.
+        """Create several ephemeral nodes; return which were created.
 
-        If the connection breaks, a node counts as made if it is there, of this session and with
-        this data: let the data differ between those who lock in one process.
+        If the connection breaks, a node counts as created if it exists, belongs to this session and
+        has this data. So the data must differ between the claims of one process.
         """
         outcomes = self.multi_many([Create(path, data, ephemeral=True)] for path in paths)
         open_paths = [
@@ -126,76 +134,77 @@ class Session:
         ]
 
     def delete(self, path: str) -> bool:
-        """Remove a node that has no children; False if it is not there."""
+        """Delete a node without children; False if it does not exist."""
         [outcome] = self.multi_many([[Delete(path)]])
-        if isinstance(outcome, Refused) and outcome.kind == ErrorKind.NO_NODE:
+        if isinstance(outcome, TransactionRefused) and outcome.kind == ErrorKind.NO_NODE:
             return False
         _succeeded(outcome)
         return True
 
     def get(self, path: str) -> tuple[bytes, int] | None:
-        """The data and the version of a node, if it is there."""
+        """Return the data and version of a node, or None."""
         return self.get_many([path])[0]
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
-        """The data and the version of each node that is there."""
+        """Return the data and version of each node, or None."""
         nodes = self._connection.read(paths)
         return [None if node is None else (node.data, node.version) for node in nodes]
 
     def children_counts(self, paths: Sequence[str]) -> list[int]:
-        """How many children each node has; one that is not there has none."""
+        """Count the children of each node; a missing node has none."""
         nodes = self._connection.read(paths)
         return [0 if node is None else node.children for node in nodes]
 
     def children_many(self, paths: Sequence[str]) -> list[list[str]]:
-        """The names of the children of each node, in no order."""
+        """List the children of each node, in no order."""
         return [names or [] for names in self._connection.children(paths)]
 
     def identity(self, path: str) -> str:
-        """What tells a node from any other that is, or was, at a path like this anywhere."""
+        """Return a text that identifies this node among all nodes that ever had this path."""
         [node] = self._connection.read([path])
         if node is None:
-            raise NotFound(f"{path} is not there any more: the queue was deleted; start anew")
+            raise NotFound(
+                f"{path} does not exist any more: the queue was deleted; restart this process"
+            )
         return "{:x}-{:x}".format(*node.born)
 
     def made_at(self, paths: Sequence[str]) -> list[Micros | None]:
-        """When each node that is there was made, by the clock of ZooKeeper."""
+        """Return the creation time of each node by ZooKeeper's clock, or None."""
         nodes = self._connection.read(paths)
         return [None if node is None else node.born[1] * 1000 for node in nodes]
 
     def created(self, path: str) -> int:
-        """How many children a node ever had."""
+        """Count the children that a node ever had."""
         [node] = self._connection.read([path])
         return 0 if node is None else node.created
 
     def exists(self, path: str) -> bool:
-        """Whether a node is there."""
         return self._connection.children_count(path) is not None
 
     def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
-        """The names of a node's children, in no order; a node that is not there has none.
+        """List a node's children, in no order; a missing node has none.
 
-        `watch` is called once: when they have changed, or when the connection broke and a change
-        may go unseen. It runs in a thread of kazoo's, and may only set a flag or an event.
+        `watch` is called once: when the children changed, or when the connection broke and a change
+        may be missed. It runs in a thread of kazoo and may only set a flag or an event.
         """
         while True:
             [names] = self._connection.children([path], watch)
             if names is not None:
                 return names
-            # A node that is not there is watched in another way, so that its coming is seen.
+            # A missing node needs another kind of watch, for its creation.
             if watch is None or self._connection.children_count(path, watch) is None:
                 return []
 
     def children_count(self, path: str) -> int:
-        """How many children a node has, without listing them."""
+        """Count a node's children without listing them."""
         return self._connection.children_count(path) or 0
 
     def sync(self) -> None:
-        """Let what is read next be as new as anything that ZooKeeper accepted before this."""
+        """Make later reads see every write that ZooKeeper accepted before this call."""
         self._connection.sync()
 
     def ensure(self, path: str) -> None:
-        """Make a node, and those above it, unless they are there."""
+        """Create a node and its parents where they are missing."""
         while not self.exists(path):
             if path == "/":
                 self._connection.make_chroot()
@@ -204,7 +213,7 @@ class Session:
             self._connection.make(path)
 
     def delete_tree(self, path: str) -> None:
-        """Remove a node and everything below it, also what is made there meanwhile."""
+        """Delete a node and everything below it, also nodes created meanwhile."""
         while self.exists(path):
             levels = [[path]]
             while levels[-1]:
@@ -216,7 +225,7 @@ class Session:
             self._connection.remove([node for level in reversed(levels) for node in level])
 
     def _ours(self, paths: Sequence[str], data: bytes) -> set[str]:
-        """Which of these paths, whose making nobody answered, are nodes of this session."""
+        """Find the nodes of this session among paths whose creation was not answered."""
         if not paths:
             return set()
         try:
@@ -224,8 +233,8 @@ class Session:
             nodes = self._connection.read(paths)
             owner = self._connection.session_id
         except Unavailable as error:
-            raise Unknown(
-                f"which of {len(paths)} locks were taken is not known: {error}"
+            raise OutcomeUnknown(
+                f"which of {len(paths)} locks were acquired is unknown: {error}"
             ) from error
         pairs = zip(paths, nodes, strict=True)
         return {path for path, node in pairs if node and node.owner == owner and node.data == data}
@@ -238,7 +247,7 @@ def _succeeded(outcome: list[Result] | PenstockError) -> list[Result]:
 
 
 def _is_done(outcome: list[Result] | PenstockError) -> bool:
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, TransactionRefused):
         return False
     _succeeded(outcome)
     return True

@@ -87,7 +87,7 @@ def up(*, flags: UpFlags = UP) -> None:
         server.run()
         _log.info("stopping: taking up nothing more")
     _log.info("stopped: everything received is committed, what was begun is finished or given back")
-    if workers.left:
+    if workers.hanging:
         leave()
 
 

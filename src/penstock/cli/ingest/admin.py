@@ -213,7 +213,7 @@ def _delete_if_agreed(client: Client, target: Target, why: str) -> bool:
     try:
         _delete(client, target, why, confirmed=False)
     except ApiError as warning:
-        if warning.code != _CONFLICT or "say yes" not in warning.message:
+        if warning.code != _CONFLICT or "confirm it" not in warning.message:
             raise
         if not sys.stdin.isatty():
             raise Invalid(f"{warning.message}: --yes") from None

@@ -108,7 +108,7 @@ def _read_profile(file: Path, name: str, table: object) -> Profile:
     names = dict(zip(known, Collection.__struct_encode_fields__[1:], strict=True))
     given = {names[key]: value for key, value in table.items()}
     try:
-        profile = profiles.checked(msgspec.convert({**given, "name": name}, Collection))
+        profile = profiles.check_collection(msgspec.convert({**given, "name": name}, Collection))
     except msgspec.ValidationError as error:
         raise Invalid(f"{where}: {_in_snake_case(str(error))}") from None
     except Invalid as error:

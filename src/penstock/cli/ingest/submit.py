@@ -31,7 +31,7 @@ from penstock.errors import Conflict, Invalid, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, parse
 from penstock.ingest.intake.digests import new_hash
 from penstock.ingest.intake.digests import read_digest as checked_digest
-from penstock.ingest.intake.names import safe_name
+from penstock.ingest.intake.validation import name_fault
 from penstock.schema.ingest import DigestAlgorithm, ErcPart, PayloadType, ShownBatch, SubmissionMode
 
 _CHUNK_BYTES = 1 << 20
@@ -107,7 +107,7 @@ def _checked(name: str, path: Path) -> str:
         name.encode()
     except UnicodeEncodeError:
         raise Invalid(f"the name of {os.fsencode(path)!r} is not UTF-8; rename it") from None
-    if reason := safe_name(name):
+    if reason := name_fault(name):
         raise Invalid(f"the name {name!r} in {path.parent} {reason}; rename it")
     return name
 

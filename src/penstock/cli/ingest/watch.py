@@ -23,17 +23,9 @@ from penstock.cli.times import show_duration
 from penstock.client import ApiError, Client, Unreachable
 from penstock.errors import Invalid
 from penstock.schema.ingest import ShownBatch, ShownIngestJob
+from penstock.states import INGEST_STAGES
 
-# Every state that an ingest job can be in, in the order of the work.
-STAGES = (
-    "pending",
-    "estimating",
-    "provisioning",
-    "downloading",
-    "processing",
-    "recording",
-    "notify",
-)
+STAGES = tuple(map(str, INGEST_STAGES))
 ENDS = ("completed", "failed")
 HELD = "held"
 _FETCHED = ("processing", "recording", "notify", "completed")

@@ -16,11 +16,11 @@ from penstock.cli.stopping import StopSignals, leave
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.context import IngestContext
-from penstock.ingest.models import HoldKind
+from penstock.ingest.models import IngestHoldKind
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.ingest.transitions import STAGES
-from penstock.ingest.workers.pool import POLL_SECONDS, STAGE_NAMES, Workers
+from penstock.ingest.stages import STAGE_NAMES, STAGES, BatchStage, JobStage
+from penstock.ingest.workers.pool import POLL_SECONDS, Workers
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from penstock.telemetry import tracing
@@ -46,11 +46,7 @@ _COUNT_SECONDS = 0.25
 # Whatever a worker can take is looked at each POLL_SECONDS.
 _STILL_SECONDS = 3 * POLL_SECONDS
 _REASONS_MAX = 5
-_BATCH_STAGES = {
-    "batch-pending": BatchState.PENDING,
-    "batch-reporting": BatchState.REPORTING,
-    "batch-update-reporting": BatchState.UPDATE_REPORTING,
-}
+_BATCH_STAGES = {stage.name: stage.state for stage in STAGES if isinstance(stage, BatchStage)}
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +107,7 @@ def work(
                 _log.info("stopping: taking up nothing more")
                 workers.stop()
     _log.info("stopped: what was at hand is finished or given back")
-    if workers.left:
+    if workers.hanging:
         leave()
 
 
@@ -188,7 +184,7 @@ class Watch:
         if now - self._same_since < _STILL_SECONDS:
             return False
         self._same_since = now  # to look takes longer than to count
-        waits = dict(self._context.waits)
+        waits = dict(self._context.runtime.waits)
         batches, jobs = self._found(len(waits) + 1)
         if (batches | jobs) - waits.keys():
             return False
@@ -209,15 +205,15 @@ class Watch:
         jobs = {
             job.id
             for stage in STAGES
-            if stage in self._stages and stage is not IngestState.PROVISIONING
-            for job in self._store.waiting(stage, some)
+            if isinstance(stage, JobStage) and stage.name in self._stages
+            for job in self._store.waiting(stage.state, some)
         }
         return batches, jobs
 
     def _tell(self, left: Left, waits: Mapping[str, str], lost: int) -> None:
         """Why it ends although something is left."""
         if left.for_space:
-            folder = self._context.settings.ingest_folder
+            folder = self._context.runtime.settings.ingest_folder
             _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
         for each, reason in islice(waits.items(), _REASONS_MAX):
             _log.warning("%s cannot go on now: %s", each, reason)
@@ -229,7 +225,9 @@ class Watch:
             _log.warning(text, unreported, repair)
 
     def _is_held(self) -> bool:
-        held = next((hold for hold in self._store.holds() if hold.kind is HoldKind.QUEUE), None)
+        held = next(
+            (hold for hold in self._store.holds() if hold.kind is IngestHoldKind.QUEUE), None
+        )
         if held is not None:
             _log.warning("the queue is held by %s: %s; nothing can be done", held.who, held.why)
         return held is not None

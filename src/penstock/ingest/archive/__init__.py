@@ -1,1 +1,1 @@
-"""What becomes of it: objects, their identifiers and descriptions."""
+"""Stored objects, their identifiers and their descriptions."""

@@ -1,9 +1,9 @@
-"""Stored objects of which files were lost or cut off, found without reading the files.
+"""Search for stored objects with missing or truncated files, without reading the files.
 
 Each object costs two requests to its store, a listing and its inventory, and one row of the
-database for each version. The listing shows which files are missing. The sizes of a version's files
-must add up to the size that was recorded for it; if they do not, the storage manifests of the
-object are read, and say which file has another size.
+database for each version. The listing shows missing files. The sizes of a version's files must add
+up to its recorded size. If they do not, the object's storage manifests show the file with another
+size.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from typing import Final
 from penstock.catalog.rows import Row
 from penstock.db import Database
 from penstock.errors import PenstockError
-from penstock.ingest.context import IngestContext
+from penstock.ingest.context import CollectionCache, StorageRegistry
 from penstock.schema.ingest import Finding
 from penstock.store.write_queue import WriteQueue
 
@@ -23,7 +23,7 @@ _READERS: Final = 8
 
 
 class ObjectSize(Row, frozen=True):
-    """A stored version, and how many bytes its files had together."""
+    """A stored version and the recorded bytes of its files."""
 
     ark: str
     version: int
@@ -32,11 +32,12 @@ class ObjectSize(Row, frozen=True):
 
 
 def check(
-    context: IngestContext,
+    collections: CollectionCache,
+    storage: StorageRegistry,
     database: WriteQueue | Database,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finding]:
-    """Find objects of which files are missing or have another size, a page of objects at a time."""
+    """Find objects with missing files or files of another size, a page of objects at a time."""
     after = ""
     with ThreadPoolExecutor(_READERS, thread_name_prefix="lost-files") as pool:
         while not stop():
@@ -47,19 +48,24 @@ def check(
                 return
             after = arks[-1]
             objects = [list(same) for _, same in groupby(rows, key=lambda row: row.ark)]
-            for faults in pool.map(lambda versions: _faults(context, versions, stop), objects):
+            for faults in pool.map(
+                lambda versions: _find_faults(collections, storage, versions, stop), objects
+            ):
                 yield from faults
 
 
-def _faults(
-    context: IngestContext, versions: Sequence[ObjectSize], stop: Callable[[], bool]
+def _find_faults(
+    collections: CollectionCache,
+    storage: StorageRegistry,
+    versions: Sequence[ObjectSize],
+    stop: Callable[[], bool],
 ) -> list[Finding]:
     newest = versions[-1]
     if stop():
         return []
     target = f"object {newest.ark}"
     try:
-        depository = context.depository(context.collection(newest.collection))
+        depository = storage.depository(collections.get(newest.collection))
         expected = {version.version: version.bytes for version in versions}
         return [
             Finding(fault, target, repairable=False)

@@ -1,8 +1,8 @@
-"""Reading ERC records: the description that a depositor, or an earlier deposit, wrote as ANVL.
+"""ERC and Dublin Core records: writing both, and reading ERC records in ANVL.
 
-An ERC record is `label: value` lines. A line that begins with a blank continues the one before; one
-that begins with `#` is a comment. `%XX` is a byte. The short form has who, what, when and where
-behind `erc:`, divided by `|`.
+An ERC record has lines of `label: value`. A line that begins with a blank continues the line
+before, and one that begins with `#` is a comment. `%XX` is a byte. The short form has who, what,
+when and where behind `erc:`, separated by `|`.
 """
 
 import re
@@ -23,7 +23,7 @@ _OAI_DC = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 _DC = "http://purl.org/dc/elements/1.1/"
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
-# Everything that some reader takes as the end of a line, and other controls but the tab.
+# All characters that some reader treats as a line end, and other controls except the tab.
 _ANVL_SPECIAL = re.compile("[%\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_END = re.compile("\r\n?")
@@ -32,11 +32,17 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 for _prefix, _namespace in (("oai_dc", _OAI_DC), ("dc", _DC), ("xsi", _XSI)):
     ElementTree.register_namespace(_prefix, _namespace)
 
+ERC_FILE = "mrt-erc.txt"
+ERC_BYTES_MAX = 1 << 20
+_STORED = f"system/{ERC_FILE}"
+_SHORT_FORM = ("who", "what", "when", "where")
+_ARK = re.compile("ark:", re.IGNORECASE)
+
 
 class Description(Struct, frozen=True, kw_only=True):
-    """The description of an object: the four questions of the ERC kernel.
+    """The description of an object: who, what, when and where of the ERC kernel.
 
-    `places` are more answers to the question where.
+    `places` are further values of where.
     """
 
     who: str | None = None
@@ -46,32 +52,38 @@ class Description(Struct, frozen=True, kw_only=True):
     places: tuple[str, ...] = ()
 
 
-def anvl(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """Lines of `name: value`, with percent signs and line ends in values encoded."""
-    return "".join(f"{name}: {anvl_value(value)}".rstrip() + "\n" for name, value in pairs).encode()
+def format_anvl(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Format lines of `name: value`, with percent signs and line ends in values encoded."""
+    return "".join(
+        f"{name}: {encode_value(value)}".rstrip() + "\n" for name, value in pairs
+    ).encode()
 
 
-def anvl_value(value: str) -> str:
-    """A value on one line, without the blanks at its ends that every reader drops."""
-    return _ANVL_SPECIAL.sub(_percent, _HALF_PAIR.sub("\ufffd", value)).strip()
+def encode_value(value: str) -> str:
+    """Encode a value on one line, without blanks at its ends."""
+    return _ANVL_SPECIAL.sub(_percent_encode, _HALF_PAIR.sub("\ufffd", value)).strip()
 
 
 def erc(description: Description, ark: str, local_ids: Sequence[str]) -> bytes:
-    """The ERC record; what nobody has said is `(:unas)`."""
-    said = [("who", description.who), ("what", description.what), ("when", description.when)]
-    pairs = [(name, _stripped(value) or UNASSIGNED) for name, value in said]
+    """Format the ERC record; a missing element is `(:unas)`."""
+    elements = [("who", description.who), ("what", description.what), ("when", description.when)]
+    pairs = [(name, _stripped(value) or UNASSIGNED) for name, value in elements]
     places = [("where", place) for place in _places(description, ark, local_ids)]
-    return anvl([("erc", ""), *pairs, *places])
+    return format_anvl([("erc", ""), *pairs, *places])
 
 
 def dublin_core(description: Description, ark: str, local_ids: Sequence[str]) -> bytes:
-    """The Dublin Core record in the form that OAI harvesters read."""
+    """Format the Dublin Core record for OAI harvesters."""
     root = ElementTree.Element(
         f"{{{_OAI_DC}}}dc", {f"{{{_XSI}}}schemaLocation": f"{_OAI_DC} {_SCHEMA}"}
     )
-    said = [("title", description.what), ("creator", description.who), ("date", description.when)]
+    elements = [
+        ("title", description.what),
+        ("creator", description.who),
+        ("date", description.when),
+    ]
     places = [("identifier", place) for place in _places(description, ark, local_ids)]
-    for name, value in [*said, *places]:
+    for name, value in [*elements, *places]:
         text = _NOT_XML.sub("", _LINE_END.sub("\n", value or "")).strip()
         if text:
             ElementTree.SubElement(root, f"{{{_DC}}}{name}").text = text
@@ -81,7 +93,7 @@ def dublin_core(description: Description, ark: str, local_ids: Sequence[str]) ->
 
 
 def _places(description: Description, ark: str, local_ids: Sequence[str]) -> Iterator[str]:
-    """Where the object is to be found, each once: its ARK, then the depositor's own names."""
+    """List the places of the object without duplicates: its ARK first, then the local ids."""
     places = [ark, *local_ids, *description.places, description.where]
     return iter(dict.fromkeys(place for place in map(_stripped, places) if place))
 
@@ -90,20 +102,12 @@ def _stripped(value: str | None) -> str:
     return (value or "").strip()
 
 
-def _percent(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
-
-
-ERC_FILE = "mrt-erc.txt"
-ERC_BYTES_MAX = 1 << 20
-
-_STORED = f"system/{ERC_FILE}"
-_SHORT_FORM = ("who", "what", "when", "where")
-_ARK = re.compile("ark:", re.IGNORECASE)
+def _percent_encode(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
 class Erc(Struct, frozen=True, kw_only=True):
-    """What an ERC record says; several values of one label are joined by `; `."""
+    """The content of an ERC record; several values of one label are joined by `; `."""
 
     who: str | None = None
     what: str | None = None
@@ -112,9 +116,9 @@ class Erc(Struct, frozen=True, kw_only=True):
 
     @property
     def ark(self) -> str | None:
-        """The first place that is an ARK, or Invalid if it is not a good one."""
-        found = next((place for place in self.places if _ARK.match(place)), None)
-        return None if found is None else read_ark(found)
+        """The first place that is an ARK; Invalid if it is malformed."""
+        ark = next((place for place in self.places if _ARK.match(place)), None)
+        return None if ark is None else read_ark(ark)
 
     @property
     def local_ids(self) -> tuple[str, ...]:
@@ -123,13 +127,13 @@ class Erc(Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(name for text in names for name in read_local_ids(text)))
 
 
-NOTHING = Erc()
+EMPTY_ERC = Erc()
 
 
 def stored_erc(depository: Depository, ark: str, version: int | None = None) -> Erc:
-    """Read the description that a version of an object has, or the newest."""
+    """Read the description in a version of an object, or in the newest."""
     content = depository.read_file(ark, _STORED, version)
-    return NOTHING if content is None else read_erc(content, _STORED)
+    return EMPTY_ERC if content is None else read_erc(content, _STORED)
 
 
 def read_erc(content: bytes, path: str) -> Erc:
@@ -151,24 +155,26 @@ def read_erc(content: bytes, path: str) -> Erc:
                 values.setdefault(name, []).append(part)
         else:
             values.setdefault(label, []).append(value)
-    given = {label: [v for v in each if v and v != UNASSIGNED] for label, each in values.items()}
+    values_by_label = {
+        label: [v for v in each if v and v != UNASSIGNED] for label, each in values.items()
+    }
     return Erc(
-        who=_joined(given.get("who")),
-        what=_joined(given.get("what")),
-        when=_joined(given.get("when")),
-        places=tuple(dict.fromkeys(given.get("where", ()))),
+        who=_joined(values_by_label.get("who")),
+        what=_joined(values_by_label.get("what")),
+        when=_joined(values_by_label.get("when")),
+        places=tuple(dict.fromkeys(values_by_label.get("where", ()))),
     )
 
 
 def _elements(text: str, path: str) -> Iterator[tuple[str, str]]:
-    """Each label, in lower case, with its value."""
+    """Yield each label in lower case, with its value."""
     lines: list[tuple[int, str]] = []
     for number, line in enumerate(re.split("\r\n?|\n", text), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         if line[0] in " \t" and lines:
-            first, begun = lines[-1]
-            lines[-1] = first, f"{begun} {line.strip()}"
+            first, start = lines[-1]
+            lines[-1] = first, f"{start} {line.strip()}"
         else:
             lines.append((number, line))
     for number, line in lines:

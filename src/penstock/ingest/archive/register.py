@@ -1,4 +1,7 @@
-"""Which object is which: ARKs, local ids, stored versions. Kept in SQL, wherever the queue is."""
+"""The register of objects: ARKs, local ids, writers and stored versions.
+
+It is in SQL, wherever the queue is.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, groupby
@@ -14,21 +17,21 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
-from penstock.ingest.archive.arks import plain
+from penstock.ingest.archive.arks import normalize_ark
 from penstock.ingest.queue.sql.tables import IngestTables
 from penstock.ingest.search_keys import SearchKeyRow
 from penstock.lots.tables import LotTables
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes
 
-Spin = Callable[[int], str]  # the ARK with a number
+Spin = Callable[[int], str]  # returns the ARK of a number
 LocalIdKey = tuple[str, str, str]  # namespace, owner, name
 
 _LOOKED_AHEAD = 100
 
 
 class MintedRow(Row, frozen=True):
-    """The number, and then the ARK, that was minted for a deposit."""
+    """The number and the ARK that were minted for a deposit."""
 
     key: str
     shoulder: str
@@ -38,9 +41,9 @@ class MintedRow(Row, frozen=True):
 
 
 class ArkRow(Row, frozen=True):
-    """An ARK that is in use, whoever minted it, and whose it is.
+    """An ARK in use, from any minter, and the namespace that owns it.
 
-    `storage` is where its object is kept, once it is stored; empty is the server's own store.
+    `storage` is the storage of the stored object; empty is the server's own store.
     """
 
     ark: str
@@ -49,7 +52,7 @@ class ArkRow(Row, frozen=True):
 
 
 class LocalIdRow(Row, frozen=True):
-    """Which ARK an owner's own name for an object stands for, in a namespace."""
+    """The ARK of an owner's local id in a namespace."""
 
     namespace: str
     owner: str
@@ -58,7 +61,7 @@ class LocalIdRow(Row, frozen=True):
 
 
 class WriterRow(Row, frozen=True):
-    """The one deposit that may write a version of an object now."""
+    """The only deposit that may write a version of an object now."""
 
     ark: str
     key: str
@@ -66,7 +69,7 @@ class WriterRow(Row, frozen=True):
 
 
 class StoredRow(Row, frozen=True):
-    """One version of an object, and the deposit that made it."""
+    """A version of an object, and the deposit that made it."""
 
     ark: str
     version: int
@@ -89,7 +92,7 @@ class _GoneWriter(Struct, frozen=True):
 
 
 class RegisterTables:
-    """Rows by table."""
+    """The cached rows of the register."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
@@ -101,12 +104,15 @@ class RegisterTables:
         self.stored: TableCache[StoredRow] = TableCache(self._fetch_stored, undo)
         self.search_keys: TableCache[SearchKeyRow] = TableCache(write_only, undo)
         self.cached: tuple[TableCache[Any], ...] = (
-            self.minted, self.arks, self.local_ids, self.writers, self.stored,
-        )  # fmt: skip
+            self.minted,
+            self.arks,
+            self.local_ids,
+            self.writers,
+            self.stored,
+        )
         self.append_only: tuple[TableCache[Any], ...] = (self.search_keys,)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
         return [
             ("put_minted_arks", self.minted.changed()),
             ("put_arks", self.arks.changed()),
@@ -118,14 +124,14 @@ class RegisterTables:
         ]
 
     def is_used(self, ark: str) -> bool:
-        """Whether an ARK in the very same spelling is in use."""
+        """Whether an ARK in this exact spelling is in use."""
         return self.arks.get(ark) is not None
 
     def write(self, writer: WriterRow) -> WriterRow:
-        """Let a deposit write an object.
+        """Make a deposit the writer of an object.
 
-        One that has long been recorded is asked about only by a worker that lost its lock: what
-        it would write is there, and nobody would ever take its name away again.
+        A recorded deposit gets no row: only a worker that lost its lock asks for it, and the row
+        would never be deleted.
         """
         if self.stored.get(writer.key) is None:
             self.writers.put(writer.ark, writer)
@@ -139,7 +145,7 @@ class RegisterTables:
         return {row.ark: row for row in self._uow.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
 
     def _fetch_local_ids(self, keys: list[LocalIdKey]) -> dict[LocalIdKey, LocalIdRow]:
-        found: dict[LocalIdKey, LocalIdRow] = {}
+        rows_by_key: dict[LocalIdKey, LocalIdRow] = {}
         for (namespace, owner), same in groupby(sorted(keys), key=lambda key: key[:2]):
             rows = self._uow.tx.rows(
                 LocalIdRow,
@@ -148,8 +154,8 @@ class RegisterTables:
                 owner=owner,
                 names=[name for _, _, name in same],
             )
-            found |= {(row.namespace, row.owner, row.local_id): row for row in rows}
-        return found
+            rows_by_key |= {(row.namespace, row.owner, row.local_id): row for row in rows}
+        return rows_by_key
 
     def _fetch_writers(self, arks: list[str]) -> dict[str, WriterRow]:
         rows = self._uow.tx.rows(WriterRow, "ark_writers_by_arks", ids=arks)
@@ -161,25 +167,24 @@ class RegisterTables:
 
 
 class ReserveArks(Write, frozen=True):
-    """Keep ARKs that a depositor has given from being minted for others before their turn."""
+    """Reserve the ARKs that a depositor named, so that they are not minted for other deposits."""
 
     namespace: str
     arks: tuple[str, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Those that are in use stay whose they are."""
         tables = uow.tables(RegisterTables)
-        tables.arks.prefetch(map(plain, self.arks))
-        for ark in map(plain, self.arks):
+        tables.arks.prefetch(map(normalize_ark, self.arks))
+        for ark in map(normalize_ark, self.arks):
             if not tables.is_used(ark):
                 tables.arks.put(ark, ArkRow(ark, self.namespace, None))
 
 
 class Offer(NamedTuple):
-    """A new ARK, and its number if it was spun from one: the deposit's, if it is taken up.
+    """A new ARK for a deposit, and the number that it was minted from, if any.
 
-    Whoever takes it up has looked before whether something is stored under it already. What is
-    not taken up is offered to nobody else.
+    The caller checks that no object is stored under it, and then takes it up. An ARK that is not
+    taken up is never offered again.
     """
 
     ark: str
@@ -187,7 +192,7 @@ class Offer(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """The ARK of a deposit and which deposit may write that object now, or else an offer."""
+    """The ARK of a deposit and the current writer of its object, or else an offer."""
 
     ark: str | None
     writer: WriterRow | None
@@ -197,8 +202,8 @@ class Identified(NamedTuple):
 class Identify(Write, frozen=True):
     """Find the ARK of a deposit, bind its local ids to it, and ask to write the object.
 
-    Where it has none it gets the one that is taken up, once. Without that it is offered one, if
-    there is `spin`.
+    A deposit without an ARK gets `taken_up`. Without that, the result is an offer, if there is
+    `spin`.
     """
 
     key: str
@@ -213,26 +218,26 @@ class Identify(Write, frozen=True):
     taken_up: Offer | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> Identified:
-        """A local id that stands for another object, or an ARK of others, is a Conflict."""
-        room = uow.tables(RegisterTables)
-        ark = self._known(room) or self._minted(room, now)
+        """Raise Conflict for a local id of another object, or an ARK of another namespace."""
+        tables = uow.tables(RegisterTables)
+        ark = self._find_known(tables) or self._take_up(tables, now)
         if ark is None:
             return Identified(None, None, self.spin and _unused(uow, self.shoulder, self.spin))
-        writer = room.writers.get(ark)
-        self._bind(room, ark, writer)
+        writer = tables.writers.get(ark)
+        self._bind(tables, ark, writer)
         for name in self.local_ids:
             key = (self.namespace, self.owner, name)
-            if room.local_ids.get(key) is None:
-                room.local_ids.put(key, LocalIdRow(*key, ark))
-        return Identified(ark, writer or room.write(WriterRow(ark, self.key, self.job_id)))
+            if tables.local_ids.get(key) is None:
+                tables.local_ids.put(key, LocalIdRow(*key, ark))
+        return Identified(ark, writer or tables.write(WriterRow(ark, self.key, self.job_id)))
 
-    def _bind(self, room: RegisterTables, ark: str, writer: WriterRow | None) -> None:
-        """Let the ARK be the namespace's own: for ever once something is stored under it."""
-        row = room.arks.get(ark)
-        own = ArkRow(ark, self.namespace, None)
+    def _bind(self, tables: RegisterTables, ark: str, writer: WriterRow | None) -> None:
+        """Bind the ARK to the namespace; the binding is permanent once an object is stored."""
+        row = tables.arks.get(ark)
+        row_of_namespace = ArkRow(ark, self.namespace, None)
         if row is None or (row.storage is None and (not writer or writer.key == self.key)):
-            if row != own:
-                room.arks.put(ark, own)
+            if row != row_of_namespace:
+                tables.arks.put(ark, row_of_namespace)
         elif row.namespace != self.namespace:
             raise Conflict(
                 f"{ark} belongs to another namespace than {self.namespace!r}; "
@@ -244,10 +249,10 @@ class Identify(Write, frozen=True):
                 "submit the object to the collection that has stored it"
             )
 
-    def _known(self, room: RegisterTables) -> str | None:
-        ark = None if self.primary is None else plain(self.primary)
+    def _find_known(self, tables: RegisterTables) -> str | None:
+        ark = None if self.primary is None else normalize_ark(self.primary)
         for name in self.local_ids:
-            bound = room.local_ids.get((self.namespace, self.owner, name))
+            bound = tables.local_ids.get((self.namespace, self.owner, name))
             if bound is None:
                 continue
             if ark is not None and bound.ark != ark:
@@ -258,38 +263,38 @@ class Identify(Write, frozen=True):
             ark = bound.ark
         return ark
 
-    def _minted(self, room: RegisterTables, now: Micros) -> str | None:
-        row = room.minted.get(self.key)
+    def _take_up(self, tables: RegisterTables, now: Micros) -> str | None:
+        row = tables.minted.get(self.key)
         if row is not None and row.ark is not None:
             return row.ark
         if self.taken_up is None:
             return None
-        ark, number = plain(self.taken_up.ark), self.taken_up.number
-        if room.is_used(ark):
+        ark, number = normalize_ark(self.taken_up.ark), self.taken_up.number
+        if tables.is_used(ark):
             if self.spin is not None:
-                return None  # somebody gave it by hand just now
+                return None  # a depositor has just named this ARK
             raise Conflict(
                 f"{ark} was minted, but is in use here already; resume the job, and it gets another"
             )
-        room.minted.put(self.key, MintedRow(self.key, self.shoulder, number, ark, now))
+        tables.minted.put(self.key, MintedRow(self.key, self.shoulder, number, ark, now))
         return ark
 
 
 def _unused(uow: UnitOfWork, shoulder: str, spin: Spin) -> Offer:
-    """The next number whose ARK nobody has given by hand; they may have given many."""
-    room = uow.tables(RegisterTables)
+    """Offer the next number whose ARK is not in use; depositors may have named many ARKs."""
+    tables = uow.tables(RegisterTables)
     for tried in count():
         number = uow.tables(IngestTables).next_number(f"ark {shoulder}")
         if tried % _LOOKED_AHEAD == 1:
-            arks = [plain(spin(each)) for each in range(number, number + _LOOKED_AHEAD)]
-            room.arks.prefetch(arks)
-        if not room.is_used(plain(spin(number))):
+            arks = [normalize_ark(spin(each)) for each in range(number, number + _LOOKED_AHEAD)]
+            tables.arks.prefetch(arks)
+        if not tables.is_used(normalize_ark(spin(number))):
             break
     return Offer(spin(number), number)
 
 
 class TakeOver(Write, frozen=True):
-    """Ask to write an object in place of a deposit that does not write it any more."""
+    """Ask to write an object in place of a deposit that no longer writes it."""
 
     ark: str
     key: str
@@ -297,30 +302,30 @@ class TakeOver(Write, frozen=True):
     instead_of: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> WriterRow:
-        """Who may write it now."""
-        room = uow.tables(RegisterTables)
-        row = room.writers.get(self.ark)
+        """Return the current writer."""
+        tables = uow.tables(RegisterTables)
+        row = tables.writers.get(self.ark)
         if row is None or row.key == self.instead_of:
-            row = room.write(WriterRow(self.ark, self.key, self.job_id))
+            row = tables.write(WriterRow(self.ark, self.key, self.job_id))
         return row
 
 
-class ForgetWriter(Write, frozen=True):
-    """Let a deposit that was given up write its object no more."""
+class DeleteWriter(Write, frozen=True):
+    """Delete the row of a writer that was recorded or abandoned."""
 
     ark: str
     key: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Nothing happens if another may write it by now."""
-        room = uow.tables(RegisterTables)
-        writer = room.writers.get(self.ark)
+        """Do nothing if another deposit is the writer now."""
+        tables = uow.tables(RegisterTables)
+        writer = tables.writers.get(self.ark)
         if writer is not None and writer.key == self.key:
-            room.writers.put(self.ark, None)
+            tables.writers.put(self.ark, None)
 
 
 class RecordDeposit(Write, frozen=True):
-    """Write a stored version into the catalog once, with its run if that is known."""
+    """Record a stored version in the catalog once, with its run if that is known."""
 
     stored: StoredRow
     storage: str
@@ -328,42 +333,42 @@ class RecordDeposit(Write, frozen=True):
     search_keys: tuple[SearchKeyRow, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> bool:
-        """False if it was recorded before."""
-        room = uow.tables(RegisterTables)
-        ForgetWriter(self.stored.ark, self.stored.key).execute(uow, now)
-        if room.stored.get(self.stored.key) is not None:
+        """Return False if it was recorded before."""
+        tables = uow.tables(RegisterTables)
+        DeleteWriter(self.stored.ark, self.stored.key).execute(uow, now)
+        if tables.stored.get(self.stored.key) is not None:
             return False
-        ark = room.arks.get(self.stored.ark)
+        ark = tables.arks.get(self.stored.ark)
         if ark is None or ark.storage is None:
             row = ArkRow(self.stored.ark, self.stored.namespace, self.storage)
-            room.arks.put(row.ark, row)
+            tables.arks.put(row.ark, row)
         for event in self.events:
             receive(uow, event, now)
-        room.stored.put(self.stored.key, replace(self.stored, at=now))
+        tables.stored.put(self.stored.key, replace(self.stored, at=now))
         for key in self.search_keys:
-            room.search_keys.put(object(), key)
+            tables.search_keys.put(object(), key)
         if self.events:
             uow.tables(LotTables).add_run_end(self.stored.run_id, now)
         return True
 
 
-def writers_from(tx: Transaction, after: str, most: int) -> list[WriterRow]:
-    """A page of who may write objects now, by ARK."""
+def list_writers(tx: Transaction, after: str, most: int) -> list[WriterRow]:
+    """Return a page of current writers, by ARK."""
     return tx.rows(WriterRow, "ark_writers_from", after=after, most=most)
 
 
-def versions_of(tx: Transaction, ark: str) -> list[StoredRow]:
-    """Every stored version of the object that an ARK names, newest first."""
-    return tx.rows(StoredRow, "versions_of_object", ark=plain(ark))
+def list_versions(tx: Transaction, ark: str) -> list[StoredRow]:
+    """Return every stored version of the object of an ARK, newest first."""
+    return tx.rows(StoredRow, "versions_of_object", ark=normalize_ark(ark))
 
 
-def stored_by(tx: Transaction, keys: Iterable[str]) -> list[StoredRow]:
-    """What deposits have stored."""
+def stored_versions(tx: Transaction, keys: Iterable[str]) -> list[StoredRow]:
+    """Return the stored versions of these deposits, by key."""
     return tx.rows(StoredRow, "stored_objects_by_keys", ids=list(keys))
 
 
-def stored_in(tx: Transaction, collection: str, before: Micros, most: int) -> Sequence[StoredRow]:
-    """What a collection has stored, newest first."""
+def list_stored(tx: Transaction, collection: str, before: Micros, most: int) -> Sequence[StoredRow]:
+    """Return the stored versions of a collection, newest first."""
     return tx.rows(
         StoredRow, "objects_of_collection", collection=collection, before=before, most=most
     )

@@ -1,1 +1,1 @@
-"""What depositors hand in: where it may come from, how it is fetched and read."""
+"""Payloads of depositors: allowed places, fetching and reading."""

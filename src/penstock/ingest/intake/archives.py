@@ -1,7 +1,7 @@
-"""Unpacking what a depositor sent: zip and tar, without believing a word of it.
+"""Safe unpacking of deposited zip and tar archives.
 
-The format is told by content. Every name, kind, size and count is checked while the bytes come
-out, whatever the headers say. The files are seen under their folder only when all are on disk.
+The content determines the format. Every name, kind, size and count is checked while the bytes are
+decompressed; the headers are not trusted. The target folder appears when all files are on disk.
 """
 
 import bz2
@@ -28,9 +28,8 @@ import bagit
 from msgspec import Struct
 
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.intake.faults import FAULTS_MAX
-from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.partial_files import sync_folder
+from penstock.ingest.intake.validation import FAULTS_MAX, name_fault
 
 COPY_BYTES = 1 << 20
 HEADER_BYTES_MAX = 4 << 20
@@ -42,9 +41,27 @@ _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _UTF_8 = 0x800
 _UNICODE_PATH = 0x7075
 
+Check = Callable[[int], None]
+# Below this size a high ratio is harmless, and small files of zeros are common.
+RATIO_FREE_BYTES = 16 << 20
+# The headers and padding of a tar, in addition to its files.
+HEADERS_FREE_BYTES = 1 << 20
+HEADER_FREE_BYTES = 4096
+_CORRUPT = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    struct.error,
+)
 
-class Kind(Enum):
-    """What a member of an archive is."""
+
+class MemberKind(Enum):
+    """The kind of an archive member."""
 
     FILE = auto()
     FOLDER = auto()
@@ -53,21 +70,18 @@ class Kind(Enum):
     ENCRYPTED = auto()
 
 
-class Member(Struct, frozen=True):
-    """One entry of an archive; it must be opened, if at all, before the next is asked for."""
+class ArchiveMember(Struct, frozen=True):
+    """One entry of an archive; it can be opened only before the next one is read."""
 
     name: str
-    kind: Kind
+    kind: MemberKind
     size: int
     open: Callable[[], IO[bytes]]
 
 
-Check = Callable[[int], None]
-
-
 @contextmanager
-def members_of(archive: Path, files_max: int, check: Check) -> Iterator[Iterator[Member]]:
-    """The members of an archive; `check` is asked about every total of decompressed bytes."""
+def members_of(archive: Path, files_max: int, check: Check) -> Iterator[Iterator[ArchiveMember]]:
+    """Open an archive and yield its members; `check` gets each total of decompressed bytes."""
     with archive.open("rb") as file:
         start = file.read(BLOCK_BYTES)
         file.seek(0)
@@ -80,15 +94,15 @@ def members_of(archive: Path, files_max: int, check: Check) -> Iterator[Iterator
             yield _tar_members(archive, _Forward(plain, check))
 
 
-def _zip_members(archive: zipfile.ZipFile) -> Iterator[Member]:
+def _zip_members(archive: zipfile.ZipFile) -> Iterator[ArchiveMember]:
     for info in archive.infolist():
         name = _zip_name(info)
-        yield Member(name, _zip_kind(info, name), info.file_size, _opener(archive, info))
+        yield ArchiveMember(name, _zip_kind(info, name), info.file_size, _zip_opener(archive, info))
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
-    """The name that was meant: many programs write UTF-8 and do not say so."""
-    # `filename` ends at a NUL that `orig_filename` still has.
+    """Return the intended name: many programs write UTF-8 without the flag for it."""
+    # `filename` ends at a NUL, `orig_filename` does not.
     name = info.orig_filename
     if info.flag_bits & _UTF_8:
         return name
@@ -100,7 +114,7 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 
 def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
-    """The name in the extra field that Info-ZIP adds, if it was written for this very name."""
+    """Return the name in Info-ZIP's extra field, if its checksum matches this name."""
     while len(extra) >= 4:
         kind, length = struct.unpack_from("<HH", extra)
         field, extra = extra[4 : 4 + length], extra[4 + length :]
@@ -109,23 +123,23 @@ def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
     return None
 
 
-def _opener(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
+def _zip_opener(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
     return lambda: archive.open(info)
 
 
-def _zip_kind(info: zipfile.ZipInfo, name: str) -> Kind:
+def _zip_kind(info: zipfile.ZipInfo, name: str) -> MemberKind:
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
-        return Kind.LINK
+        return MemberKind.LINK
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return Kind.SPECIAL
+        return MemberKind.SPECIAL
     if info.flag_bits & _ENCRYPTED:
-        return Kind.ENCRYPTED
-    return Kind.FOLDER if name.endswith("/") else Kind.FILE
+        return MemberKind.ENCRYPTED
+    return MemberKind.FOLDER if name.endswith("/") else MemberKind.FILE
 
 
 def _check_list(archive: Path, file: IO[bytes], files_max: int) -> None:
-    """Refuse a list of members that is too long to be read into memory."""
+    """Raise Invalid for a list of members that is too long for memory."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))
     tail = file.read()
@@ -157,7 +171,7 @@ def _decompressed(file: IO[bytes], start: bytes) -> Iterator[IO[bytes]]:
 
 
 class _Forward(io.RawIOBase):
-    """A stream that is read forwards only, counted, and never in pieces that fill the memory."""
+    """A stream that is read forwards only, with counted bytes and limited reads."""
 
     def __init__(self, source: IO[bytes], check: Check) -> None:
         super().__init__()
@@ -191,7 +205,7 @@ class _Forward(io.RawIOBase):
             pass
 
 
-def _tar_members(archive: Path, stream: _Forward) -> Iterator[Member]:
+def _tar_members(archive: Path, stream: _Forward) -> Iterator[ArchiveMember]:
     try:
         opened = tarfile.TarFile(fileobj=cast(IO[bytes], stream), mode="r")
     except tarfile.ReadError as error:
@@ -200,18 +214,18 @@ def _tar_members(archive: Path, stream: _Forward) -> Iterator[Member]:
         raise Invalid(f"the archive {archive.name} is no zip and no tar: {error}") from None
     with opened:
         while (info := opened.next()) is not None:
-            yield Member(info.name, _tar_kind(info), info.size, _tar_opener(opened, info))
+            yield ArchiveMember(info.name, _tar_kind(info), info.size, _tar_opener(opened, info))
         if not stream.ends:
             raise tarfile.ReadError("it is cut off or damaged: its end mark is missing")
         stream.drain()
 
 
-def _tar_kind(info: tarfile.TarInfo) -> Kind:
+def _tar_kind(info: tarfile.TarInfo) -> MemberKind:
     if info.issym() or info.islnk():
-        return Kind.LINK
+        return MemberKind.LINK
     if info.isdir():
-        return Kind.FOLDER
-    return Kind.FILE if info.isreg() else Kind.SPECIAL
+        return MemberKind.FOLDER
+    return MemberKind.FILE if info.isreg() else MemberKind.SPECIAL
 
 
 def _tar_opener(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[], IO[bytes]]:
@@ -224,32 +238,15 @@ def _tar_opener(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[],
     return opened
 
 
-# Below this a high ratio harms nobody, and small files of zeros are common.
-RATIO_FREE_BYTES = 16 << 20
-# A tar spends this on headers and padding, beside what its files have.
-HEADERS_FREE_BYTES = 1 << 20
-HEADER_FREE_BYTES = 4096
-
-_CORRUPT = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OverflowError,
-    struct.error,
-)
 _KINDS = {
-    Kind.LINK: "is a link; only files and folders are taken",
-    Kind.SPECIAL: "is a device or the like; only files and folders are taken",
-    Kind.ENCRYPTED: "is encrypted; send it without a password",
+    MemberKind.LINK: "is a link; only files and folders are taken",
+    MemberKind.SPECIAL: "is a device or the like; only files and folders are taken",
+    MemberKind.ENCRYPTED: "is encrypted; send it without a password",
 }
 
 
 class ArchiveLimits(Struct, frozen=True):
-    """How much an archive may unpack to; the ratio is of unpacked to packed bytes."""
+    """Limits for unpacking; the ratio is of unpacked to packed bytes."""
 
     files_max: int = 100_000
     bytes_max: int = 100 << 30
@@ -257,9 +254,9 @@ class ArchiveLimits(Struct, frozen=True):
 
 
 def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
-    """Make `target` the content of the archive, and return its files, relative and sorted.
+    """Unpack the archive into `target`; return its files, relative and sorted.
 
-    A target that has files in it was finished before, and is left as it is.
+    A target with files was completed before, and stays as it is.
     """
     if _has_entries(target):
         return _files(target)
@@ -268,14 +265,15 @@ def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
         with _draft(target) as draft:
             with _corruption(archive):
                 _Unpacking(archive, draft, limits).run()
-            # One sync of everything is far cheaper than one for each of many small files.
+            # One sync of the file system is far cheaper than one fsync for each of many small
+            # files.
             os.sync()
             _rename(draft, target)
     return _files(target)
 
 
 def discard(target: Path) -> None:
-    """Remove what was unpacked, at once: what a killed process leaves of it is not taken for it."""
+    """Remove an unpacked folder; rename it first, so that a crash leaves no partial folder."""
     target.parent.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
     with suppress(FileNotFoundError):
@@ -284,9 +282,9 @@ def discard(target: Path) -> None:
 
 
 def verify_bag(folder: Path) -> bool:
-    """Whether the folder is a BagIt bag, or holds some; a bag must be complete and right.
+    """Whether the folder is or contains BagIt bags; raise Invalid for an invalid bag.
 
-    What lies beside a bag changes nothing: some programs put a folder of their own into archives.
+    Other files beside a bag are ignored: some programs add a folder of their own to archives.
     """
     bags = _bags_in(folder)
     for bag in bags:
@@ -301,18 +299,18 @@ def verify_bag(folder: Path) -> bool:
 
 
 def _faults(error: Exception) -> str:
-    """What is wrong with a bag; of very many faults the first, and how many more there are."""
+    """Describe the faults of a bag: the first ones, and the number of the others."""
     if not isinstance(error, bagit.BagValidationError) or not error.details:
         return str(error)
-    told = sorted(map(str, error.details))
-    more = len(told) - FAULTS_MAX
+    faults = sorted(map(str, error.details))
+    more = len(faults) - FAULTS_MAX
     if more > 0:
-        told[FAULTS_MAX:] = [f"and {more:,} faults more"]
-    return f"{error.message}: {'; '.join(told)}"
+        faults[FAULTS_MAX:] = [f"and {more:,} faults more"]
+    return f"{error.message}: {'; '.join(faults)}"
 
 
 class _Unpacking:
-    """One archive on its way into a folder, with what has come out of it so far."""
+    """The unpacking of one archive: its names and bytes so far."""
 
     def __init__(self, archive: Path, folder: Path, limits: ArchiveLimits) -> None:
         self._archive = archive
@@ -331,7 +329,7 @@ class _Unpacking:
         if not self._files:
             raise Invalid(f"the archive {self._archive.name} has no files in it")
 
-    def _take(self, member: Member) -> None:
+    def _take(self, member: ArchiveMember) -> None:
         self._count += 1
         if self._count > self._limits.files_max:
             raise self._refusal(member, f"is more than the {self._limits.files_max:,}th member")
@@ -340,33 +338,33 @@ class _Unpacking:
         name = member.name
         while name.startswith("./"):
             name = name[2:]
-        if member.kind is Kind.FOLDER:
+        if member.kind is MemberKind.FOLDER:
             name = name.removesuffix("/")
             if name in ("", "."):
                 return
-        reason = safe_name(name, is_folder=member.kind is Kind.FOLDER)
+        reason = name_fault(name, is_folder=member.kind is MemberKind.FOLDER)
         reason = reason or self._collision(name, member.kind)
         if reason is not None:
             raise self._refusal(member, reason)
         path = self._folder / name
-        if member.kind is Kind.FOLDER:
+        if member.kind is MemberKind.FOLDER:
             path.mkdir(mode=0o755, parents=True, exist_ok=True)
             return
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         with member.open() as content:
             self._write(member, content, path)
 
-    def _collision(self, name: str, kind: Kind) -> str | None:
+    def _collision(self, name: str, kind: MemberKind) -> str | None:
         above = [name[:index] for index, letter in enumerate(name) if letter == "/"]
         if name in self._files:
             return "is there twice"
-        if self._files.intersection(above) or (kind is Kind.FILE and name in self._folders):
+        if self._files.intersection(above) or (kind is MemberKind.FILE and name in self._folders):
             return "is a file and a folder at once"
         self._folders.update(above)
-        (self._files if kind is Kind.FILE else self._folders).add(name)
+        (self._files if kind is MemberKind.FILE else self._folders).add(name)
         return None
 
-    def _write(self, member: Member, content: IO[bytes], path: Path) -> None:
+    def _write(self, member: ArchiveMember, content: IO[bytes], path: Path) -> None:
         written = 0
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(file, "wb") as target:
@@ -377,14 +375,14 @@ class _Unpacking:
                 self._check_bytes(self._bytes + written, member)
                 target.write(data)
         if written != member.size:
-            raise self._refusal(member, f"has {written:,} bytes, but says {member.size:,}")
+            raise self._refusal(member, f"has {written:,} bytes, but declares {member.size:,}")
         self._bytes += written
 
     def _check_stream(self, position: int) -> None:
-        """Bound what is decompressed between the files as well: headers, and what is skipped."""
+        """Check the bytes that are decompressed between the files too: headers and padding."""
         self._check_bytes(position - HEADERS_FREE_BYTES - self._count * HEADER_FREE_BYTES)
 
-    def _check_bytes(self, unpacked: int, member: Member | None = None) -> None:
+    def _check_bytes(self, unpacked: int, member: ArchiveMember | None = None) -> None:
         subject = "" if member is None else f" at {member.name!r}"
         if unpacked > self._limits.bytes_max:
             reason = f"unpacks to more than {self._limits.bytes_max:,} bytes"
@@ -394,7 +392,7 @@ class _Unpacking:
             return
         raise Invalid(f"the archive {self._archive.name} {reason}{subject}; send it in parts")
 
-    def _refusal(self, member: Member, reason: str) -> Invalid:
+    def _refusal(self, member: ArchiveMember, reason: str) -> Invalid:
         return Invalid(
             f"the archive {self._archive.name} cannot be unpacked: {member.name!r} {reason}"
         )
@@ -405,8 +403,8 @@ def _corruption(archive: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Bad data is an OSError without a number, or a place to seek that cannot be; the disk
-        # gives other numbers.
+        # Bad data raises an OSError without errno, or an invalid seek. Errors of the disk have
+        # another errno.
         if error.errno not in (None, errno.EINVAL):
             raise
         raise _corrupt(archive, error) from None
@@ -420,8 +418,8 @@ def _corruption(archive: Path) -> Iterator[None]:
 
 
 def _corrupt(archive: Path, error: Exception) -> Invalid:
-    said = str(error) or type(error).__name__
-    return Invalid(f"the archive {archive.name} cannot be read: {said}; send it again")
+    reason = str(error) or type(error).__name__
+    return Invalid(f"the archive {archive.name} cannot be read: {reason}; send it again")
 
 
 @contextmanager
@@ -444,7 +442,7 @@ def _rename(draft: Path, target: Path) -> None:
     try:
         os.rename(draft, target)
     except OSError as error:
-        # Another process finished the same archive first; its files are as good.
+        # Another process unpacked the same archive first; its files are equal.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
     sync_folder(target.parent)
@@ -452,7 +450,7 @@ def _rename(draft: Path, target: Path) -> None:
 
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
-    """A folder to unpack into, locked: whoever has slept and wakes must not take it away."""
+    """Make a locked folder to unpack into; the lock protects it from processes that clean up."""
     lock = None
     while lock is None:
         place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
@@ -467,7 +465,7 @@ def _draft(target: Path) -> Iterator[Path]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove the drafts of those who were killed; one that somebody still writes is locked."""
+    """Remove the drafts of killed processes; a draft in use is locked."""
     target.parent.mkdir(parents=True, exist_ok=True)
     for entry in target.parent.iterdir():
         if entry.name.startswith(f".{target.name}.") and entry.name.endswith(".new"):
@@ -478,7 +476,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _lock(place: Path) -> int | None:
-    """The lock of a draft, until it is closed; None if another has it, or has removed the draft."""
+    """Lock a draft; None if another process has locked or removed it."""
     path = place / "lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -499,14 +497,14 @@ def _has_entries(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = []
+    files = []
     for root, _, names in os.walk(folder):
-        found += [Path(root, name).relative_to(folder) for name in names]
-    return sorted(found)
+        files += [Path(root, name).relative_to(folder) for name in names]
+    return sorted(files)
 
 
 def _bags_in(folder: Path) -> list[Path]:
-    """The folder, or those right below it, that say that they are bags."""
+    """Return the folder if it is a bag, or else the bags right below it."""
     places = [folder]
     if not (folder / "bagit.txt").is_file():
         places = sorted(entry for entry in folder.iterdir() if stat.S_ISDIR(entry.lstat().st_mode))

@@ -1,9 +1,9 @@
-"""Checkm 0.7 manifests: the lists of files, or of objects, that depositors hand in.
+"""Checkm 0.7 manifests: depositors' lists of files or of objects.
 
-Columns are divided by `|`. In every column but the URL `%7C` stands for a `|`, `%257C` for the text
-`%7C` and so on; no other percent sign means anything. A URL is kept as it is written: a `|` in it
-has to be `%7C` already. Columns are known by the name after the `:`, whatever their prefix, because
-many manifests declare none.
+`|` separates columns. In every column but the URL, `%7C` stands for `|`, `%257C` for the text `%7C`
+and so on; no other percent sign has a meaning. A URL is stored as it is written: a `|` in it must
+already be `%7C`. Columns are matched by the name after the `:`, with any prefix, because many
+manifests declare no prefix.
 """
 
 import re
@@ -18,8 +18,7 @@ from msgspec import Struct
 from penstock.errors import Invalid
 from penstock.ingest.archive.arks import read_ark, read_local_ids
 from penstock.ingest.intake.digests import read_digest
-from penstock.ingest.intake.faults import Faults, one_of, quoted
-from penstock.ingest.intake.names import safe_name
+from penstock.ingest.intake.validation import Faults, name_fault, one_of, quoted
 from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX
 
 HEADER = "#%checkm_0.7"
@@ -31,7 +30,7 @@ _PREFIXES = {
     "mrt": "http://merritt.cdlib.org/terms#",
     "nfo": "http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#",
 }
-# What a manifest calls each field of a row, in the order in which columns are written.
+# The column of each field, in the order in which columns are written.
 _COLUMNS = {
     "url": "nfo:fileUrl",
     "algorithm": "nfo:hashAlgorithm",
@@ -55,9 +54,11 @@ _SECRETS = re.compile("(?<=//)[^/]*@|[?#].*", re.DOTALL)
 _PIPE = re.compile(r"%((?:25)*7[Cc])")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
 
+_Lines = list[tuple[int, str]]
+
 
 class ManifestKind(StrEnum):
-    """What the rows of a manifest are."""
+    """The kind of rows in a manifest."""
 
     OBJECT = "object_manifest"
     MANIFESTS = "manifest_of_manifests"
@@ -73,7 +74,7 @@ _KINDS = {
 }
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class CheckmRow(Struct, frozen=True, kw_only=True):
     """One row: a file of the object or, in a batch manifest, an object."""
 
     line: int
@@ -91,21 +92,18 @@ class Row(Struct, frozen=True, kw_only=True):
     date: str | None = None
 
 
-class Manifest(Struct, frozen=True):
-    """A manifest that was read whole and found good."""
+class CheckmManifest(Struct, frozen=True):
+    """A complete and valid manifest."""
 
     kind: ManifestKind
     profile: str
-    rows: tuple[Row, ...]
-
-
-_Lines = list[tuple[int, str]]
+    rows: tuple[CheckmRow, ...]
 
 
 def parse(
     content: bytes, *, rows_max: int = 1_000_000, expect: ManifestKind | None = None
-) -> Manifest:
-    """The manifest in this text, or Invalid, which names each faulty line."""
+) -> CheckmManifest:
+    """Parse a manifest; raise Invalid, which names each faulty line."""
     lines = _lines(content)
     first = next((at for at, (_, text) in enumerate(lines) if text[0] != "#"), len(lines))
     profile, kind, fields = _parse_head(lines[:first])
@@ -121,11 +119,11 @@ def parse(
     if kind is ManifestKind.OBJECT:
         _check_places(rows, faults)
     faults.refuse()
-    return Manifest(kind, profile, tuple(rows))
+    return CheckmManifest(kind, profile, tuple(rows))
 
 
-def write(kind: ManifestKind, rows: Sequence[Row]) -> bytes:
-    """A manifest that parse() reads back equal but for the line numbers, which are given anew."""
+def write(kind: ManifestKind, rows: Sequence[CheckmRow]) -> bytes:
+    """Write a manifest that parse() reads back as equal rows, except for the line numbers."""
     used = {field for row in rows for field in _COLUMNS if getattr(row, field) is not None}
     fields = [field for field in _COLUMNS if field in used or field in _standard(kind)]
     name = next(name for name in _KINDS if _KINDS[name] is kind)
@@ -142,7 +140,7 @@ def write(kind: ManifestKind, rows: Sequence[Row]) -> bytes:
 
 
 def _lines(content: bytes) -> _Lines:
-    """The lines between the header and the end that are not blank, with their numbers."""
+    """Return the lines between header and end that are not blank, with their numbers."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -162,7 +160,7 @@ def _lines(content: bytes) -> _Lines:
 
 
 def _parse_head(lines: _Lines) -> tuple[str, ManifestKind, Sequence[str]]:
-    """What the lines above the first row say: the profile, its kind and the columns."""
+    """Parse the lines above the first row: the profile, its kind and the columns."""
     profile: str | None = None
     kind = ManifestKind.OBJECT
     fields: Sequence[str] | None = None
@@ -194,7 +192,7 @@ def _standard(kind: ManifestKind) -> tuple[str, ...]:
 
 
 def _directive(text: str) -> tuple[str, list[str]]:
-    """A `#%` line's name and values; `#%columns` is what older manifests call `#%fields`."""
+    """Return the name and values of a `#%` line; older manifests write `#%columns`."""
     name, *values = (value.strip() for value in text.split("|"))
     name = name.casefold()
     return "#%fields" if name == "#%columns" else name, values
@@ -223,8 +221,8 @@ def _parse_fields(values: list[str]) -> list[str]:
     return fields
 
 
-def _rows(lines: _Lines, fields: Sequence[str], faults: Faults) -> Iterator[Row]:
-    """The rows that are good."""
+def _rows(lines: _Lines, fields: Sequence[str], faults: Faults) -> Iterator[CheckmRow]:
+    """Yield the valid rows, and collect the faults of the others."""
     for line, text in lines:
         if faults.are_many:
             return
@@ -237,10 +235,10 @@ def _rows(lines: _Lines, fields: Sequence[str], faults: Faults) -> Iterator[Row]
             faults.add(line, f"{quoted(text)} stands below a row; move it above them all")
 
 
-def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
+def _parse_row(line: int, text: str, fields: Sequence[str]) -> CheckmRow:
     column = _columns(text, fields)
     algorithm, digest = read_digest(column.get("algorithm"), column.get("digest"))
-    return Row(
+    return CheckmRow(
         line=line,
         url=column.get("url", ""),
         algorithm=algorithm,
@@ -258,7 +256,7 @@ def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
 
 
 def _find_faults(line: int, text: str, fields: Sequence[str], faults: Faults) -> None:
-    """All that is wrong with a row."""
+    """Collect all faults of a row."""
     with faults.of(line):
         column = _columns(text, fields)
         with faults.of(line):
@@ -274,7 +272,7 @@ def _find_faults(line: int, text: str, fields: Sequence[str], faults: Faults) ->
 
 
 def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
-    """What a row has in each column that is not empty."""
+    """Return the values of a row that are not empty, by field."""
     if control := _CONTROL.search(text):
         raise Invalid(f"there is the control character {control[0]!r}; remove it")
     values = [value.strip() for value in text.split("|")]
@@ -290,7 +288,7 @@ def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
                 f"{_COLUMNS[field]} has {len(value):,} characters; at most {chars_max:,} are taken"
             )
     return {
-        field: value if field == "url" else _PIPE.sub(_decoded, value)
+        field: value if field == "url" else _PIPE.sub(_decode_pipe, value)
         for field, value in zip(fields, values, strict=False)
         if value
     }
@@ -299,17 +297,17 @@ def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
 def _split_url(url: str) -> SplitResult:
     if not url:
         raise Invalid("the URL is missing; fill in the column nfo:fileUrl")
-    shown = quoted(_SECRETS.sub("", url))
+    quoted_url = quoted(_SECRETS.sub("", url))
     if not _SCHEME.match(url):
-        raise Invalid(f"the URL {shown} is not absolute; begin it with https:// or the like")
+        raise Invalid(f"the URL {quoted_url} is not absolute; begin it with https:// or the like")
     if re.search(r"\s", url):
-        raise Invalid(f"the URL {shown} has a blank in it; write a blank as %20")
+        raise Invalid(f"the URL {quoted_url} has a blank in it; write a blank as %20")
     try:
         parts = urlsplit(url)
     except ValueError as fault:
-        raise Invalid(f"the URL {shown} cannot be read ({fault}); correct it") from None
+        raise Invalid(f"the URL {quoted_url} cannot be read ({fault}); correct it") from None
     if parts.scheme in {"http", "https"} and not parts.hostname:
-        raise Invalid(f"the URL {shown} names no host; write it whole")
+        raise Invalid(f"the URL {quoted_url} names no host; write it whole")
     return parts
 
 
@@ -331,19 +329,19 @@ def _parse_local_ids(text: str | None) -> str | None:
 
 
 def _parse_name(name: str | None, url: SplitResult) -> str:
-    """The name given or, if there is none, what the URL's path ends in."""
+    """Return the row's name or, if it has none, the last segment of the URL's path."""
     if name is None:
         name = unquote(url.path.rpartition("/")[2])
         if not name:
             raise Invalid("there is no name, and the URL ends in none; fill in nfo:fileName")
-    if reason := safe_name(name):
+    if reason := name_fault(name):
         raise Invalid(f"the name {quoted(name)} {reason}; give the file another name")
     return name
 
 
-def _check_places(rows: Iterable[Row], faults: Faults) -> None:
-    """Find two files at one place, and a file where another has its folder."""
-    # NUL is in no name and sorts first, so whatever is in a folder comes right after its name.
+def _check_places(rows: Iterable[CheckmRow], faults: Faults) -> None:
+    """Find two files with one path, and a file whose path is the folder of another file."""
+    # NUL is in no name and sorts first, so the content of a folder sorts right after its name.
     places = sorted((row.name.replace("/", "\0"), row.line, row.name) for row in rows)
     way_out = "give one of the two files another name"
     for (place, line, name), (next_place, next_line, next_name) in pairwise(places):
@@ -355,7 +353,7 @@ def _check_places(rows: Iterable[Row], faults: Faults) -> None:
             faults.add(max(line, next_line), f"{what} (line {next_line}); {way_out}")
 
 
-def _column(row: Row, field: str) -> str:
+def _column(row: CheckmRow, field: str) -> str:
     value = getattr(row, field)
     if value is None:
         return ""
@@ -364,12 +362,12 @@ def _column(row: Row, field: str) -> str:
     return _PIPE.sub(r"%25\1", str(value)).replace("|", "%7C")
 
 
-def _decoded(pipe: re.Match[str]) -> str:
+def _decode_pipe(pipe: re.Match[str]) -> str:
     code = pipe[1]
     return "%" + code[2:] if code.startswith("25") else "|"
 
 
-def _check_same(wanted: Sequence[Row], found: Sequence[Row]) -> None:
+def _check_same(wanted: Sequence[CheckmRow], found: Sequence[CheckmRow]) -> None:
     for number, (want, have) in enumerate(zip_longest(wanted, found), start=1):
         if not (want and have) or msgspec.structs.replace(want, line=have.line) != have:
             raise Invalid(

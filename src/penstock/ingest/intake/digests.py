@@ -1,4 +1,4 @@
-"""Digests as depositors write them, and how they are computed."""
+"""Digests: the spellings of depositors, and their computation."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from penstock.errors import Invalid
-from penstock.ingest.intake.faults import one_of, quoted
+from penstock.ingest.intake.validation import one_of, quoted
 
 DIGEST_CHARS = {
     "adler-32": 8,
@@ -20,29 +20,29 @@ DIGEST_CHARS = {
     "sha-512/256": 64,
 }
 ALGORITHMS = frozenset(DIGEST_CHARS)
-# Without dashes, and SHA-512/256 also as Java and OpenSSL write it.
+# Also without dashes, and SHA-512/256 in the spellings of Java and OpenSSL.
 SPELLINGS = {
     spelling: name
     for name in DIGEST_CHARS
     for spelling in (name, name.replace("-", ""), name.replace("/", "-"), name.replace("/", "_"))
 } | {"sha512-256": "sha-512/256", "sha512_256": "sha-512/256"}
-# Programs that print these as numbers leave out zeros at the front.
+# Programs print these as numbers, without leading zeros.
 _NUMBERS = {"adler-32", "crc-32"}
 _HEX = re.compile("[0-9a-f]+")
 
 
 class Hash(Protocol):
-    """A digest in the making, as in hashlib."""
+    """A digest under computation, as in hashlib."""
 
     def update(self, data: bytes, /) -> None:
         """Add the next bytes."""
 
     def hexdigest(self) -> str:
-        """The digest of all bytes so far."""
+        """Return the digest of all bytes so far."""
 
 
 class _Checksum:
-    """A checksum of 32 bits, which hashlib does not have."""
+    """A 32-bit checksum, which hashlib does not have."""
 
     def __init__(self, add: Callable[[bytes, int], int], value: int) -> None:
         self._add = add
@@ -56,7 +56,7 @@ class _Checksum:
 
 
 def new_hash(algorithm: str) -> Hash:
-    """Begin a digest of an algorithm, by its one name."""
+    """Begin a digest; `algorithm` is a name in DIGEST_CHARS."""
     if algorithm == "adler-32":
         return _Checksum(zlib.adler32, 1)
     if algorithm == "crc-32":
@@ -66,24 +66,24 @@ def new_hash(algorithm: str) -> Hash:
 
 
 def read_digest(algorithm: str | None, digest: str | None) -> tuple[str | None, str | None]:
-    """The algorithm by its one name and the digest in lower case, or Invalid; or neither."""
+    """Return the standard name of the algorithm and the digest in lower case, or neither."""
     if algorithm is None and digest is None:
         return None, None
     if algorithm is None:
         raise Invalid("there is a digest but no algorithm; fill in nfo:hashAlgorithm")
-    known = SPELLINGS.get(algorithm.casefold())
-    if known is None:
+    name = SPELLINGS.get(algorithm.casefold())
+    if name is None:
         raise Invalid(f"algorithm {quoted(algorithm)} is unknown; use {one_of(DIGEST_CHARS)}")
     if digest is None:
-        raise Invalid(f"there is the algorithm {known} but no digest; fill in nfo:hashValue")
+        raise Invalid(f"there is the algorithm {name} but no digest; fill in nfo:hashValue")
     digest = digest.lower()
-    if known in _NUMBERS:
-        digest = digest.zfill(DIGEST_CHARS[known])
+    if name in _NUMBERS:
+        digest = digest.zfill(DIGEST_CHARS[name])
     if not _HEX.fullmatch(digest):
-        raise Invalid(f"the {known} digest {quoted(digest)} is not hexadecimal; correct it")
-    if len(digest) != DIGEST_CHARS[known]:
+        raise Invalid(f"the {name} digest {quoted(digest)} is not hexadecimal; correct it")
+    if len(digest) != DIGEST_CHARS[name]:
         raise Invalid(
-            f"the {known} digest {quoted(digest)} has {len(digest)} characters; "
-            f"it must have {DIGEST_CHARS[known]}"
+            f"the {name} digest {quoted(digest)} has {len(digest)} characters; "
+            f"it must have {DIGEST_CHARS[name]}"
         )
-    return known, digest
+    return name, digest

@@ -1,8 +1,7 @@
-"""The door to the outside: an HTTP client that reaches public addresses and listed places only.
+"""An HTTP client that connects only to public addresses and listed places.
 
-The check happens where the connection is made: the host is resolved here, every address is
-checked, and the connection goes to a checked address. A name that changes its address and a
-redirect therefore meet the same check as the first URL.
+The check happens at connect: this module resolves the host, checks every address, and connects to
+a checked address. So the check also covers redirects and names that change their address.
 """
 
 import os
@@ -20,17 +19,32 @@ import httpcore
 import httpx
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.intake.places import Places, check_url, file_path, is_public, refusal, shown
+from penstock.ingest.intake.places import (
+    Places,
+    check_url,
+    file_path,
+    is_public,
+    not_allowed,
+    redact_url,
+)
 from penstock.outgoing import certificates
 
-__all__ = ["Places", "Resolve", "check_url", "open_client", "open_file", "resolve_host", "shown"]
+__all__ = [
+    "Places",
+    "Resolve",
+    "check_url",
+    "open_client",
+    "open_file",
+    "redact_url",
+    "resolve_host",
+]
 
 Resolve = Callable[[str, int], Sequence[str]]
 
 REDIRECTS_MAX = 5
 ADDRESSES_TRIED_MAX = 4
 CONNECTIONS_MAX = 64
-# A server that sends less than this in that time of waiting is taken for a stalled one.
+# A server that sends fewer bytes in this time of waiting has stalled.
 STALL_SECONDS = 60.0
 STALL_BYTES = 64 * 1024
 
@@ -51,9 +65,9 @@ _KINDS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Every address of a host, in the order in which the system prefers them."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    """Return every address of a host, in the system's order of preference."""
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 
 
 def open_client(
@@ -64,28 +78,28 @@ def open_client(
     resolve: Resolve = resolve_host,
     tls: ssl.SSLContext | None = None,
 ) -> httpx.Client:
-    """A client that follows redirects and cannot be led to a place that is not allowed."""
+    """Open a client that follows redirects to allowed places only."""
     return httpx.Client(
-        transport=_Door(places, resolve, tls, stall_seconds),
+        transport=_PlacesTransport(places, resolve, tls, stall_seconds),
         timeout=timeout_seconds,
         follow_redirects=True,
         max_redirects=REDIRECTS_MAX,
         trust_env=False,
         headers={"accept-encoding": "identity", "user-agent": "penstock"},
-        # Many depositors share a client: what one server sets must not go along with another's.
+        # Depositors share a client: a cookie of one server must not be sent in another deposit.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
     )
 
 
 def open_file(url: str, places: Places) -> BinaryIO:
-    """Open the regular file that a file URL names, if it lies in a listed place."""
+    """Open the regular file of a file URL in a listed place."""
     check_url(url, places)
-    # The resolved path has no links, and is looked at once more: one may have changed since the
-    # check. Each step is opened without following any, so one that is put there before the opening
-    # leads nowhere.
+    # The resolved path has no symbolic links. It is checked again because a link may have changed
+    # since the first check. Each folder is opened without following links, so that a link that is
+    # created in between is an error.
     path = file_path(url)
     if not places.holds(path):
-        raise refusal(url, "it leads out of the listed places")
+        raise not_allowed(url, "it leads out of the listed places")
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in path.parts[1:-1]:
@@ -93,16 +107,18 @@ def open_file(url: str, places: Places) -> BinaryIO:
             below = os.open(name, flags, dir_fd=folder)
             os.close(folder)
             folder = below
-        # Opening a FIFO would wait for its writer.
+        # Without O_NONBLOCK, opening a FIFO would wait for its writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         file = os.open(path.name or ".", flags, dir_fd=folder)
     except OSError as error:
-        raise NotFound(f"{shown(url)} cannot be read: {error.strerror}; check the path") from None
+        raise NotFound(
+            f"{redact_url(url)} cannot be read: {error.strerror}; check the path"
+        ) from None
     finally:
         os.close(folder)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise Invalid(f"{shown(url)} is not a regular file; submit the files one by one")
+        raise Invalid(f"{redact_url(url)} is not a regular file; submit the files one by one")
     return os.fdopen(file, "rb")
 
 
@@ -111,7 +127,7 @@ class _NotPublic(Exception):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection that gives up on a server which only drips."""
+    """A connection that times out when the server sends too slowly."""
 
     def __init__(self, inner: httpcore.NetworkStream, stall_seconds: float) -> None:
         self._inner = inner
@@ -153,7 +169,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 class _Connector(httpcore.NetworkBackend):
-    """Resolves a host once, checks its addresses, and connects to one of those it checked."""
+    """A connector that resolves a host once, checks its addresses and connects to one of them."""
 
     def __init__(self, resolve: Resolve, *, public_only: bool, stall_seconds: float) -> None:
         self._resolve = resolve
@@ -201,10 +217,10 @@ class _Body(httpx.SyncByteStream):
         self._close()
 
 
-class _Door(httpx.BaseTransport):
-    """A door with a pool for each scheme of listed places, and for each of all other URLs.
+class _PlacesTransport(httpx.BaseTransport):
+    """A transport with separate pools for listed places and for all other URLs.
 
-    So a connection that was made for a listed place never serves another URL.
+    So a connection to a listed place never serves another URL.
     """
 
     def __init__(
@@ -220,9 +236,9 @@ class _Door(httpx.BaseTransport):
     def _pool(self, url: httpx.URL) -> httpcore.ConnectionPool:
         public_only = not self._places.covers(str(url))
         with self._opening:
-            found = self._pools.get((url.scheme, public_only))
-            if found is None:
-                found = self._pools[url.scheme, public_only] = httpcore.ConnectionPool(
+            pool = self._pools.get((url.scheme, public_only))
+            if pool is None:
+                pool = self._pools[url.scheme, public_only] = httpcore.ConnectionPool(
                     ssl_context=self._tls or certificates(str(url), trust_env=False),
                     max_connections=CONNECTIONS_MAX,
                     max_keepalive_connections=8,
@@ -231,16 +247,18 @@ class _Door(httpx.BaseTransport):
                         self._resolve, public_only=public_only, stall_seconds=self._stall_seconds
                     ),
                 )
-            return found
+            return pool
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = str(request.url)
         check_url(url, self._places)
         if request.url.scheme not in ("http", "https"):
-            raise Invalid(f"{shown(url)} may not be fetched: a redirect goes to http or https only")
+            raise Invalid(
+                f"{redact_url(url)} may not be fetched: a redirect goes to http or https only"
+            )
         pool = self._pool(request.url)
         assert isinstance(request.stream, httpx.SyncByteStream)
-        asked = httpcore.Request(
+        core_request = httpcore.Request(
             method=request.method,
             url=httpcore.URL(
                 scheme=request.url.raw_scheme,
@@ -254,9 +272,9 @@ class _Door(httpx.BaseTransport):
         )
         try:
             with _as_httpx():
-                answer = pool.handle_request(asked)
+                answer = pool.handle_request(core_request)
         except _NotPublic as error:
-            raise refusal(url, f"the host {error} is not at a public address") from None
+            raise not_allowed(url, f"the host {error} is not at a public address") from None
         assert isinstance(answer.stream, Iterable)
         response = httpx.Response(
             status_code=answer.status,
@@ -273,19 +291,21 @@ class _Door(httpx.BaseTransport):
 
 
 def _redirect(request: httpx.Request, response: httpx.Response) -> httpx.Response:
-    """The redirect without its body, which the client would read whole into memory."""
+    """Drop the body of a redirect, which the client would read into memory."""
     response.close()
     location = response.headers["location"]
     try:
         target = request.url.join(location)
     except (httpx.InvalidURL, ValueError) as error:
-        raise Invalid(f"{shown(str(request.url))} redirects to what is no URL: {error}") from None
+        raise Invalid(
+            f"{redact_url(str(request.url))} redirects to what is no URL: {error}"
+        ) from None
     if request.url.scheme == "https" and target.scheme == "http":
         raise Invalid(
-            f"{shown(str(request.url))} redirects from https to http ({shown(str(target))}); "
-            "use the final URL, if plain http is meant"
+            f"{redact_url(str(request.url))} redirects from https to http "
+            f"({redact_url(str(target))}); use the final URL, if plain http is meant"
         )
-    # With a stream of its own it can be read like any answer, also where it is not followed.
+    # With an empty stream a redirect that is not followed can be read like any answer.
     empty = httpx.ByteStream(b"")
     return httpx.Response(response.status_code, headers={"location": location}, stream=empty)
 

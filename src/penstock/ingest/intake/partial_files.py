@@ -1,8 +1,8 @@
-"""A file that is still coming in: kept beside the folder it will be in, and resumed after a crash.
+"""Partial files: kept beside the folder of complete files, and resumed after a crash.
 
-A part is named by what is wanted. Beside it stands a note with the mark of the file it is a
-part of and with how many of its bytes are surely on disk: after a power loss a file may have
-its length without its content.
+A partial file is named by the hash of its request. A note beside it has the mark of its source
+file, and the number of bytes that are synced to disk: after a power loss a file may have its
+length without its content.
 """
 
 import fcntl
@@ -15,25 +15,25 @@ from typing import BinaryIO
 import msgspec
 
 from penstock.ingest.intake.digests import new_hash
-from penstock.ingest.intake.sources import Taken
+from penstock.ingest.intake.sources import FetchedElsewhere
 
 READ_BYTES = 1 << 20
 SYNC_BYTES = 64 << 20
 
 
-class Note(msgspec.Struct, frozen=True):
-    """What is known of a part: the mark of its file, and the bytes that are on disk."""
+class PartialFileNote(msgspec.Struct, frozen=True):
+    """The state of a partial file: the mark of its source, and the bytes that are synced."""
 
     mark: str | None
     size: int
 
 
-# Made here: two threads that decode a class for the first time would crash msgspec.
-_decode_note = msgspec.json.Decoder(Note).decode
+# A module global: msgspec can crash if two threads decode a class for the first time at once.
+_decode_note = msgspec.json.Decoder(PartialFileNote).decode
 
 
 class Digests:
-    """The digests of one file, all computed while its bytes pass once."""
+    """The digests of one file, computed in one pass over its bytes."""
 
     def __init__(self, algorithms: frozenset[str]) -> None:
         self._algorithms = sorted(algorithms)
@@ -50,8 +50,8 @@ class Digests:
         return {name: computed.hexdigest() for name, computed in self._hashes.items()}
 
 
-class Part:
-    """The bytes that have come so far of one file; only one process writes them at a time."""
+class PartialFile:
+    """The bytes of one file that have arrived; only one process at a time writes them."""
 
     def __init__(self, path: Path, digests: Digests) -> None:
         self._path = path
@@ -64,34 +64,34 @@ class Part:
         self._file = self._open()
 
     def close(self) -> None:
-        """Let go of the part; what is on disk stays for the next try."""
-        # On a full disk the last bytes cannot be flushed; they were not promised to anybody.
+        """Close the partial file; the synced bytes stay for the next try."""
+        # On a full disk the last bytes cannot be flushed; the note does not count them.
         with suppress(OSError):
             self._file.close()
 
-    def recall(self, stop: Callable[[], bool]) -> None:
-        """Take up what an earlier try left, as far as it is surely on disk, and hash it."""
+    def resume(self, stop: Callable[[], bool]) -> None:
+        """Continue an earlier try with its synced bytes, and hash them."""
         note = self._read_note()
         if note is None or note.mark is None or os.fstat(self._file.fileno()).st_size < note.size:
             self.begin(None)
             return
         self._digests.clear()
         self._file.seek(0)
-        left = note.size
-        while left and not stop():
-            data = self._file.read(min(left, READ_BYTES))
+        bytes_left = note.size
+        while bytes_left and not stop():
+            data = self._file.read(min(bytes_left, READ_BYTES))
             if not data:
                 self.begin(None)
                 return
             self._digests.update(data)
-            left -= len(data)
+            bytes_left -= len(data)
         self._file.truncate(note.size)
         self._file.seek(note.size)
         self.mark, self.size, self._synced = note.mark, note.size, note.size
         self.resumed = note.size > 0
 
     def begin(self, mark: str | None) -> None:
-        """Throw away what has come, and wait for the first byte of the file with this mark."""
+        """Discard all bytes, and begin a source file with this mark."""
         self._note_path.unlink(missing_ok=True)
         self._file.seek(0)
         self._file.truncate()
@@ -100,38 +100,37 @@ class Part:
         self.resumed = False
 
     def write(self, data: bytes) -> None:
-        """Add the next bytes."""
         self._file.write(data)
         self._digests.update(data)
         self.size += len(data)
         if self.size - self._synced >= SYNC_BYTES:
-            self.keep()
+            self.sync()
 
-    def keep(self) -> None:
-        """Bring what has come to the disk, so that the next try begins there."""
+    def sync(self) -> None:
+        """Sync the bytes to disk and note their number, so that the next try continues there."""
         if self.mark is None or self.size == self._synced:
             return
         self._sync()
         draft = self._note_path.with_suffix(".draft")
-        with _shared():
+        with _detect_removal():
             with draft.open("wb") as file:
-                file.write(msgspec.json.encode(Note(self.mark, self.size)))
+                file.write(msgspec.json.encode(PartialFileNote(self.mark, self.size)))
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self._note_path)
         self._synced = self.size
 
     def finish(self, target: Path, above: Path) -> None:
-        """Give the whole file its name, on disk before anybody sees it."""
+        """Sync the complete file, then give it its final name."""
         self._sync()
         make_folder(target.parent, above)
-        with _shared():
+        with _detect_removal():
             os.replace(self._path, target)
         sync_folder(target.parent)
         self._note_path.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Remove every trace of the part."""
+        """Remove the partial file and its note."""
         for path in (self._note_path, self._path):
             path.unlink(missing_ok=True)
 
@@ -141,36 +140,36 @@ class Part:
 
     def _open(self) -> BinaryIO:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with _shared():
+        with _detect_removal():
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         file = os.fdopen(handle, "r+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held the lock before may have renamed the file away.
+            # The previous owner of the lock may have renamed the file.
             if not os.path.samestat(os.fstat(file.fileno()), os.stat(self._path)):
                 raise FileNotFoundError
         except (BlockingIOError, FileNotFoundError):
             file.close()
-            raise Taken("another process is fetching it just now") from None
+            raise FetchedElsewhere("another process is fetching it now") from None
         return file
 
-    def _read_note(self) -> Note | None:
+    def _read_note(self) -> PartialFileNote | None:
         with suppress(OSError, msgspec.DecodeError):
             return _decode_note(self._note_path.read_bytes())
         return None
 
 
 @contextmanager
-def _shared() -> Iterator[None]:
-    """Notice that a process which has lost its lock on the job has cleared the folder."""
+def _detect_removal() -> Iterator[None]:
+    """Raise FetchedElsewhere if a process that lost its job has removed the folder."""
     try:
         yield
     except FileNotFoundError:
-        raise Taken("another process has cleared the folder") from None
+        raise FetchedElsewhere("another process has cleared the folder") from None
 
 
 def digests_of(path: Path, algorithms: frozenset[str], stop: Callable[[], bool]) -> dict[str, str]:
-    """The digests of a file that is already there."""
+    """Compute the digests of an existing file."""
     digests = Digests(algorithms)
     with path.open("rb") as file:
         while (data := file.read(READ_BYTES)) and not stop():
@@ -179,7 +178,7 @@ def digests_of(path: Path, algorithms: frozenset[str], stop: Callable[[], bool])
 
 
 def make_folder(folder: Path, above: Path) -> None:
-    """Make a folder and those between it and `above`, each on disk before it is used."""
+    """Create a folder below `above`, and sync each new folder to disk before it is used."""
     if folder == above or folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         return
@@ -189,7 +188,7 @@ def make_folder(folder: Path, above: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Sync the names in a folder to disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""Which URLs may be fetched: the public web, and places that a collection lists.
+"""The URLs that may be fetched: the public web, and places that a collection lists.
 
-The rules here need no network. That a name leads to a public address is checked when the
-connection is made, by the door, because a name may lead somewhere else a moment later.
+The rules here need no network. `outbound` checks at connect that the address of a host is public,
+because the address of a name can change at any time.
 """
 
 import re
@@ -23,15 +23,15 @@ WEB_PORTS = {"http": 80, "https": 443}
 SCHEMES = ("http", "https", "s3", "file")
 
 _USERINFO = re.compile(r"^([^:/?#]+:)?//[^/?#]*@")
-# The only block from which public IPv6 addresses come: everything that embeds an IPv4
-# address (mapped, compatible, NAT64) lies outside; 6to4 and Teredo lie inside.
+# All public IPv6 addresses are in this block. Addresses that embed an IPv4 address (mapped,
+# compatible, NAT64) are outside; 6to4 and Teredo are inside.
 _PUBLIC_6 = IPv6Network("2000::/3")
 _DOCUMENTATION_6 = IPv6Network("3fff::/20")
 _RELAY_4 = IPv4Network("192.88.99.0/24")
 
 
 class Places(Struct, frozen=True):
-    """URL prefixes that may be fetched from although the rules would refuse them."""
+    """URL prefixes that a collection allows in addition to the public web."""
 
     prefixes: tuple[str, ...] = ()
 
@@ -39,14 +39,16 @@ class Places(Struct, frozen=True):
         for prefix in self.prefixes:
             _check_shape(prefix)
             if "?" in prefix or "#" in prefix:
-                raise Invalid(f"the place {shown(prefix)} has a query; give a prefix of the path")
+                raise Invalid(
+                    f"the place {redact_url(prefix)} has a query; give a prefix of the path"
+                )
 
     def covers(self, url: str) -> bool:
         """Whether a prefix allows this URL: scheme, host, port and whole path segments."""
         return any(_covers(prefix, url) for prefix in self.prefixes)
 
     def holds(self, path: Path) -> bool:
-        """Whether a file of this machine, by its path without links, lies in a listed folder."""
+        """Whether a listed folder contains a local path that has no symbolic links."""
         return any(
             urlsplit(prefix).scheme == "file" and path.is_relative_to(file_path(prefix))
             for prefix in self.prefixes
@@ -54,27 +56,27 @@ class Places(Struct, frozen=True):
 
 
 def check_url(url: str, places: Places) -> None:
-    """Refuse a URL that may not be fetched, as far as can be known without the network."""
+    """Raise Invalid for a URL that may not be fetched, as far as that is known without network."""
     scheme = _check_shape(url)
     if places.covers(url):
         return
     if scheme not in WEB_PORTS:
-        raise refusal(url, f"{scheme} URLs are fetched from listed places only")
+        raise not_allowed(url, f"{scheme} URLs are fetched from listed places only")
     host = _read(url).host
     if _is_address(host) and not is_public(host):
-        raise refusal(url, f"{host} is not a public address")
+        raise not_allowed(url, f"{host} is not a public address")
 
 
-def refusal(url: str, reason: str) -> Invalid:
-    """The error for a URL that a collection's places could allow."""
+def not_allowed(url: str, reason: str) -> Invalid:
+    """Build the error for a URL that a collection's places could allow."""
     return Invalid(
-        f"{shown(url)} may not be fetched: {reason}; "
+        f"{redact_url(url)} may not be fetched: {reason}; "
         "if it should be, add it to the collection's places"
     )
 
 
-def shown(url: str) -> str:
-    """The URL as it may be printed: without a password, a query or control characters."""
+def redact_url(url: str) -> str:
+    """Return the URL without password, query and control characters, for messages."""
     bare = _USERINFO.sub(r"\1//", re.split(r"[?#]", url, maxsplit=1)[0])
     return "".join(letter if letter.isprintable() else "�" for letter in bare)[:1000]
 
@@ -92,12 +94,12 @@ def is_public(address: str) -> bool:
 
 
 def file_path(url: str) -> Path:
-    """The path that a file URL names, with links resolved."""
+    """Return the path of a file URL, with symbolic links resolved."""
     return Path(realpath(unquote_to_bytes(urlsplit(url).path).decode("utf-8", "surrogateescape")))
 
 
 def bucket_and_key(url: str) -> tuple[str, str]:
-    """The bucket and the key of an s3 URL; the key is percent-decoded like any URL's path."""
+    """Return the bucket and the percent-decoded key of an s3 URL."""
     parts = urlsplit(url)
     return parts.netloc, unquote(parts.path).removeprefix("/")
 
@@ -108,20 +110,22 @@ def _check_shape(url: str) -> str:
         parsed, split = _read(url), urlsplit(url)
         port = parsed.port
     except ValueError as error:
-        raise Invalid(f"{shown(url)} is not a URL: {error}; correct it") from None
+        raise Invalid(f"{redact_url(url)} is not a URL: {error}; correct it") from None
     scheme = split.scheme
     if scheme not in SCHEMES or scheme != parsed.scheme:
-        raise Invalid(f"{shown(url)} may not be fetched; use {', '.join(SCHEMES)}")
+        raise Invalid(f"{redact_url(url)} may not be fetched; use {', '.join(SCHEMES)}")
     if parsed.userinfo or "@" in split.netloc:
-        raise Invalid(f"{shown(url)} has a user name or password in it; remove it from the URL")
+        raise Invalid(
+            f"{redact_url(url)} has a user name or password in it; remove it from the URL"
+        )
     if not parsed.host and scheme != "file":
-        raise Invalid(f"{shown(url)} names no {'bucket' if scheme == 's3' else 'host'}")
+        raise Invalid(f"{redact_url(url)} names no {'bucket' if scheme == 's3' else 'host'}")
     if port is not None and (scheme not in WEB_PORTS or not 0 < port < 65536):
-        raise Invalid(f"{shown(url)} has a port that cannot be")
+        raise Invalid(f"{redact_url(url)} has a port that cannot be")
     if scheme not in WEB_PORTS and (split.query or split.fragment):
-        raise Invalid(f"{shown(url)} has a ? or # in it; write them as %3F and %23")
+        raise Invalid(f"{redact_url(url)} has a ? or # in it; write them as %3F and %23")
     if scheme == "file" and not _is_file(split):
-        raise Invalid(f"{shown(url)} is not a file of this machine; write it as file:///path")
+        raise Invalid(f"{redact_url(url)} is not a file of this machine; write it as file:///path")
     return scheme
 
 
@@ -131,13 +135,15 @@ def _is_file(url: SplitResult) -> bool:
 
 
 def _covers(prefix: str, url: str) -> bool:
-    above, asked = urlsplit(prefix), urlsplit(url)
-    if above.scheme != asked.scheme:
+    prefix_parts, url_parts = urlsplit(prefix), urlsplit(url)
+    if prefix_parts.scheme != url_parts.scheme:
         return False
-    if asked.scheme == "file":
+    if url_parts.scheme == "file":
         return file_path(url).is_relative_to(file_path(prefix))
-    if asked.scheme == "s3":
-        return above.netloc == asked.netloc and _is_below(above.path, asked.path)
+    if url_parts.scheme == "s3":
+        return prefix_parts.netloc == url_parts.netloc and _is_below(
+            prefix_parts.path, url_parts.path
+        )
     listed, wanted = _read(prefix), _read(url)
     return (
         listed.host == wanted.host
@@ -152,10 +158,10 @@ def _is_below(above: str, asked: str) -> bool:
 
 
 def _may_climb(segment: str) -> bool:
-    """Whether a server may take a segment for a way out of the place.
+    """Whether a server may treat a segment as a step to the parent.
 
-    Servers and the proxies before them undo percent-encoding, sometimes twice, and some cut
-    parameters off a segment: `..;x` is `..` to them.
+    Servers and their proxies decode percent-encoding, sometimes twice, and some cut parameters from
+    a segment: they read `..;x` as `..`.
     """
     while True:
         name = segment.partition(";")[0].strip()
@@ -173,14 +179,14 @@ def _segments(path: str) -> Sequence[str]:
 
 
 def _read(url: str) -> "httpx.URL":
-    """The URL as the client will read it, so that both see the same host."""
-    # Late, because it is slow to load: a server that fetches nothing starts faster without.
+    """Parse the URL as the client does, so that both see the same host."""
+    # Imported late: httpx slows the start of a server that fetches nothing.
     import httpx
 
     try:
         return httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise Invalid(f"{shown(url)} is not a URL: {error}; correct it") from None
+        raise Invalid(f"{redact_url(url)} is not a URL: {error}; correct it") from None
 
 
 def _port(url: "httpx.URL") -> int:

@@ -1,7 +1,7 @@
-"""Where bytes come from: the web, an s3 bucket, a file of this machine, or an uploaded payload.
+"""Sources of bytes: the web, an s3 bucket, a local file or an uploaded payload.
 
-Each source answers one question, "the bytes from this offset on, if they are still the same
-file", and says in which of three ways it failed: try again, never, or the file has changed.
+Each source reads a file from an offset, if the file still has the same mark. It fails in one of
+three ways: temporarily, permanently, or because the file has changed.
 """
 
 import os
@@ -20,7 +20,7 @@ from obstore.store import S3Store
 
 from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.ingest.intake.outbound import open_file
-from penstock.ingest.intake.places import Places, bucket_and_key, check_url, shown
+from penstock.ingest.intake.places import Places, bucket_and_key, check_url, redact_url
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -34,24 +34,24 @@ RETRY_AFTER_SECONDS_MAX = 60.0
 _BUSY = frozenset({408, 425, 429})
 
 
-class Again(Exception):
-    """The source failed in a way that may pass; what has come so far stays good."""
+class TemporaryFailure(Exception):
+    """The source failed in a way that may pass; the partial file stays good."""
 
     def __init__(self, reason: str, *, after_seconds: float | None = None) -> None:
         super().__init__(reason)
         self.after_seconds = after_seconds
 
 
-class Taken(Again):
-    """Another process is at it, or was a moment ago: one that has lost its lock, or has ours."""
+class FetchedElsewhere(TemporaryFailure):
+    """Another process fetches the file, or just did: one of the two has lost its job."""
 
 
-class Changed(Exception):
-    """What has come so far is of no use any more; begin at the first byte."""
+class SourceChanged(Exception):
+    """The source file changed; begin again at the first byte."""
 
 
-class Incoming(Struct):
-    """Bytes on their way, from `offset` of a file that has `total` bytes, if the source says."""
+class IncomingBytes(Struct):
+    """A stream of bytes from `offset` of a file; `total` is its size if the source reports one."""
 
     offset: int
     total: int | None
@@ -60,14 +60,16 @@ class Incoming(Struct):
     encoding: str | None = None
 
 
-class Source(Struct, frozen=True):
-    """The ways in which a URL may be read."""
+class SourceReader(Struct, frozen=True):
+    """A reader of URLs in all supported schemes."""
 
     client: httpx.Client
     places: Places
     uploads: Uploads | None = None
 
-    def open(self, url: str, offset: int, mark: str | None) -> AbstractContextManager[Incoming]:
+    def open(
+        self, url: str, offset: int, mark: str | None
+    ) -> AbstractContextManager[IncomingBytes]:
         """Read from `offset` if the file still has this mark, else from its first byte."""
         scheme = url.partition(":")[0].lower()
         if scheme == UPLOADED and self.uploads is not None:
@@ -80,7 +82,7 @@ class Source(Struct, frozen=True):
         return _web(self.client, url, offset, mark)
 
     def size(self, url: str) -> int | None:
-        """How many bytes the URL has, or None if that cannot be told."""
+        """Return the size of the file in bytes; None if it is unknown."""
         scheme = url.partition(":")[0].lower()
         if scheme == UPLOADED:
             return None
@@ -101,7 +103,7 @@ class Source(Struct, frozen=True):
 
 
 @contextmanager
-def _web(client: httpx.Client, url: str, offset: int, mark: str | None) -> Iterator[Incoming]:
+def _web(client: httpx.Client, url: str, offset: int, mark: str | None) -> Iterator[IncomingBytes]:
     headers = {"accept-encoding": "identity"}
     if offset and mark:
         headers |= {"range": f"bytes={offset}-", "if-range": mark}
@@ -110,22 +112,22 @@ def _web(client: httpx.Client, url: str, offset: int, mark: str | None) -> Itera
             _check_status(url, answer, resuming="range" in headers)
             yield _incoming(answer, offset, mark)
     except httpx.TooManyRedirects:
-        raise Invalid(f"{shown(url)} redirects too often; use the final URL") from None
+        raise Invalid(f"{redact_url(url)} redirects too often; use the final URL") from None
     except httpx.InvalidURL as error:
         raise Invalid(
-            f"{shown(url)} cannot be fetched, because it or a redirect from it is not a URL "
+            f"{redact_url(url)} cannot be fetched, because it or a redirect from it is not a URL "
             f"({error}); correct the redirect and resume the job, or submit another URL"
         ) from None
     except httpx.TransportError as error:
-        raise Again(str(error) or type(error).__name__) from error
+        raise TemporaryFailure(str(error) or type(error).__name__) from error
 
 
-def _incoming(answer: httpx.Response, offset: int, mark: str | None) -> Incoming:
+def _incoming(answer: httpx.Response, offset: int, mark: str | None) -> IncomingBytes:
     headers = answer.headers
     length = _number(headers.get("content-length"))
     if answer.status_code == 200:
         encoding = headers.get("content-encoding", "identity").lower()
-        return Incoming(
+        return IncomingBytes(
             offset=0,
             total=length,
             mark=_mark(headers),
@@ -133,42 +135,47 @@ def _incoming(answer: httpx.Response, offset: int, mark: str | None) -> Incoming
             encoding=None if encoding == "identity" else encoding[:40],
         )
     first, total = _content_range(headers.get("content-range", ""))
-    # A server that ignores If-Range would join the beginning of one file to the end of another.
+    # If a server ignores If-Range, the parts of two different files would be joined.
     is_same = mark in (headers.get("etag"), headers.get("last-modified"))
     if first != offset or not is_same:
-        raise Changed("the server sent another part than the one asked for")
-    return Incoming(offset=offset, total=total, mark=mark, chunks=answer.iter_raw())
+        raise SourceChanged("the server sent another part than the one asked for")
+    return IncomingBytes(offset=offset, total=total, mark=mark, chunks=answer.iter_raw())
 
 
 def _check_status(url: str, answer: httpx.Response, *, resuming: bool) -> None:
     code = answer.status_code
     if code == 200 or (code == 206 and resuming):
         return
-    said = f"{code} {httpx.codes.get_reason_phrase(code)}".strip()
+    status = f"{code} {httpx.codes.get_reason_phrase(code)}".strip()
     if code == 416 and resuming:
-        raise Changed("the file is shorter than what has come of it")
+        raise SourceChanged("the file is shorter than the bytes that have arrived")
     if code in _BUSY or code >= 500:
-        raise Again(f"the server answers {said}", after_seconds=_retry_after(answer.headers))
+        raise TemporaryFailure(
+            f"the server answers {status}", after_seconds=_retry_after(answer.headers)
+        )
     if code in (404, 410):
-        raise NotFound(f"{shown(url)} is not there: the server answers {said}; check the URL")
+        raise NotFound(
+            f"{redact_url(url)} is not there: the server answers {status}; check the URL"
+        )
     raise Invalid(
-        f"{shown(url)} cannot be fetched: the server answers {said}; check the URL and its rights"
+        f"{redact_url(url)} cannot be fetched: the server answers {status}; "
+        "check the URL and its rights"
     )
 
 
 @contextmanager
-def _stored(url: str, offset: int, mark: str | None) -> Iterator[Incoming]:
+def _stored(url: str, offset: int, mark: str | None) -> Iterator[IncomingBytes]:
     try:
-        found = _get_object(url, offset, mark)
-        meta = found.meta
-        yield Incoming(
-            offset=found.range[0],
+        result = _get_object(url, offset, mark)
+        meta = result.meta
+        yield IncomingBytes(
+            offset=result.range[0],
             total=meta["size"],
             mark=meta["e_tag"],
-            chunks=iter(found.stream(min_chunk_size=CHUNK_BYTES)),
+            chunks=iter(result.stream(min_chunk_size=CHUNK_BYTES)),
         )
     except BaseError as error:
-        raise Again(str(error).splitlines()[0][:300]) from error
+        raise TemporaryFailure(str(error).splitlines()[0][:300]) from error
 
 
 def _get_object(url: str, offset: int, mark: str | None) -> "GetResult":
@@ -177,24 +184,26 @@ def _get_object(url: str, offset: int, mark: str | None) -> "GetResult":
     try:
         return obstore.get(_bucket(bucket), key, options=options)
     except (FileNotFoundError, NotFoundError):
-        raise NotFound(f"{shown(url)} is not there; check the bucket and the key") from None
+        raise NotFound(f"{redact_url(url)} is not there; check the bucket and the key") from None
     except PreconditionError:
-        raise Changed("the object has been overwritten") from None
+        raise SourceChanged("the object has been overwritten") from None
     except PermissionDeniedError:
-        raise Invalid(f"{shown(url)} may not be read with the server's S3 credentials") from None
+        raise Invalid(
+            f"{redact_url(url)} may not be read with the server's S3 credentials"
+        ) from None
     except ValueError as error:
         reason = str(error).splitlines()[0]
-        raise Invalid(f"{shown(url)} has a key that cannot be used: {reason}") from None
+        raise Invalid(f"{redact_url(url)} has a key that cannot be used: {reason}") from None
 
 
 def _bucket(bucket: str) -> S3Store:
-    """The bucket, with endpoint, region and credentials from the environment."""
+    """Open a bucket with endpoint, region and credentials from the environment."""
     return S3Store(
         bucket,
         client_options={
-            # Plain http is spoken only to an endpoint that is configured so.
+            # Plain http is used only for an endpoint that is configured with it.
             "allow_http": True,
-            # The default would end every download after 30 seconds, however well it goes.
+            # The default would end every download after 30 seconds.
             "timeout": timedelta(days=7),
             "connect_timeout": timedelta(seconds=30),
             "read_timeout": timedelta(seconds=60),
@@ -204,33 +213,35 @@ def _bucket(bucket: str) -> S3Store:
 
 
 @contextmanager
-def _local(url: str, places: Places, offset: int, mark: str | None) -> Iterator[Incoming]:
+def _local(url: str, places: Places, offset: int, mark: str | None) -> Iterator[IncomingBytes]:
     with open_file(url, places) as file:
         size = file.seek(0, 2)
-        found = _file_mark(file.fileno())
-        start = offset if found == mark and offset <= size else 0
+        current_mark = _file_mark(file.fileno())
+        start = offset if current_mark == mark and offset <= size else 0
         file.seek(start)
-        yield Incoming(offset=start, total=size, mark=found, chunks=_unchanged(file, found))
+        yield IncomingBytes(
+            offset=start, total=size, mark=current_mark, chunks=_unchanged(file, current_mark)
+        )
 
 
 def _unchanged(file: BinaryIO, mark: str) -> Iterator[bytes]:
-    """What is left of a file; who writes into it meanwhile would have us read a mix of two."""
+    """Read the rest of a file; raise SourceChanged if it was written to meanwhile."""
     while data := file.read(CHUNK_BYTES):
         yield data
     if _file_mark(file.fileno()) != mark:
-        raise Changed("the file was written to while it was read")
+        raise SourceChanged("the file was written to while it was read")
 
 
 @contextmanager
-def _uploaded(uploads: Uploads, url: str) -> Iterator[Incoming]:
+def _uploaded(uploads: Uploads, url: str) -> Iterator[IncomingBytes]:
     with uploads(url) as chunks:
-        yield Incoming(offset=0, total=None, mark=None, chunks=chunks)
+        yield IncomingBytes(offset=0, total=None, mark=None, chunks=chunks)
 
 
 def _mark(headers: httpx.Headers) -> str | None:
-    """What tells one state of a file from the next: a strong ETag, or when it was modified.
+    """Return the mark of a file's version: a strong ETag, or its time of modification.
 
-    That is told in seconds: of a file that is a second old or less, two states have one time.
+    The time has a resolution of a second, so it is no mark of a file that was just modified.
     """
     etag: str = headers.get("etag", "")
     if etag.startswith('"'):
@@ -246,7 +257,7 @@ def _file_mark(file: int) -> str:
 
 
 def _content_range(text: str) -> tuple[int | None, int | None]:
-    """The first byte and the whole size that a Content-Range names."""
+    """Read the first byte and the total size from a Content-Range."""
     match = re.fullmatch(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)", text.strip())
     if match is None:
         return None, None
@@ -254,11 +265,11 @@ def _content_range(text: str) -> tuple[int | None, int | None]:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """How long the server asks us to wait, in seconds, up to a limit."""
+    """Read the seconds of a Retry-After header, up to a limit."""
     text: str = headers.get("retry-after", "")
     seconds: float | None = _number(text)
     if seconds is None:
-        # A moment counts from the server's own clock.
+        # A date is relative to the server's own clock.
         seconds = _seconds_between(headers.get("date"), text)
     if seconds is None:
         return None
@@ -266,7 +277,7 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def _seconds_between(first: str | None, last: str | None) -> float | None:
-    """The time from one moment to another, as HTTP writes them; None if one of them is none."""
+    """Return the seconds between two HTTP dates; None if one is missing or invalid."""
     try:
         began, ended = (parsedate_to_datetime(text or "") for text in (first, last))
         return (ended - began).total_seconds()

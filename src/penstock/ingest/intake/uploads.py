@@ -1,8 +1,8 @@
-"""Uploaded payloads: each is for one batch, and one that is no batch's goes after a day.
+"""Uploaded payloads: each is for one batch, and is deleted after a day without one.
 
-An upload is bound to a submission before its batch is made, so that no other can have it meanwhile,
-and spent when the batch is there. Between the two the same submission may ask again; nobody knows
-of one that was cut off whether it was made, until the batches are looked through.
+An upload is bound to a submission before its batch is made, so that no other submission can use
+it, and spent when the batch exists. Between the two the same submission may be repeated. After a
+crash between the two, only a search through the batches shows whether the batch was made.
 """
 
 from collections.abc import Collection
@@ -15,33 +15,32 @@ from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.queue.port import BatchFilter, IngestStore
 
-KEPT: Micros = DAY  # how long an upload waits to be submitted
+UPLOAD_LIFETIME: Micros = DAY  # of an upload without a batch
 _PAGE = 250
 
 
-class NoteUpload(Write, frozen=True):
-    """Note that a payload is about to be uploaded, so that one that breaks off is found."""
+class RegisterUpload(Write, frozen=True):
+    """Register a payload before its upload, so that an interrupted upload is deleted later."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     url: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One row, without a submission."""
         uow.tx.execute("put_upload", url=self.url, holder="", now=now)
 
 
 class BindUpload(Write, frozen=True):
-    """Let one submission have an upload; the same one may ask again, for ever if it has a key."""
+    """Bind an upload to a submission; the same submission may repeat it, for ever with a key."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     url: str
     holder: str
     has_key: bool
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """A second submission is a Conflict: the first may delete what it has used."""
+        """Raise Conflict for a second submission: the first deletes the upload with its batch."""
         holder, batch_id = uow.tx.fetch_one("upload", url=self.url) or ("", "")
         if batch_id and (holder != self.holder or not self.has_key):
             raise Conflict(
@@ -57,60 +56,59 @@ class BindUpload(Write, frozen=True):
 
 
 class FreeUpload(Write, frozen=True):
-    """Let others have an upload that a submission was bound to and did not use."""
+    """Unbind an upload from a submission that did not use it."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     url: str
     holder: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Nothing happens if another has it by now."""
+        """Do nothing if another submission has it now."""
         if uow.tx.fetch_one("upload", url=self.url) == (self.holder, ""):
             uow.tx.execute("put_upload", url=self.url, holder="", now=now)
 
 
 class SpendUpload(Write, frozen=True):
-    """Note which batch an upload was submitted as."""
+    """Record the batch that an upload was submitted as."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     url: str
     batch_id: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """From here on it goes with its batch."""
         uow.tx.execute("spend_upload", url=self.url, batch_id=self.batch_id)
 
 
-class ForgetUpload(Write, frozen=True):
-    """Forget an upload whose file is gone."""
+class DeleteUpload(Write, frozen=True):
+    """Delete the row of an upload whose file is deleted."""
 
-    exclusive: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes without the table caches
 
     url: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes."""
         uow.tx.execute("forget_upload", url=self.url)
 
 
 def stale_uploads(tx: Transaction, now: Micros, most: int) -> list[tuple[str, str]]:
-    """Uploads that have long been no batch's, as far as is known, each with who had it last."""
+    """Return old uploads without a known batch, each with the submission it was bound to."""
     return [
-        (url, holder) for url, holder in tx.fetch("stale_uploads", before=now - KEPT, most=most)
+        (url, holder)
+        for url, holder in tx.fetch("stale_uploads", before=now - UPLOAD_LIFETIME, most=most)
     ]
 
 
-def batches_of(store: IngestStore, urls: Collection[str]) -> dict[str, str]:
-    """Which batches were made of these uploads; every batch may have to be looked at."""
-    found: dict[str, str] = {}
+def find_batches(store: IngestStore, urls: Collection[str]) -> dict[str, str]:
+    """Find the batches of these uploads; this may read every batch."""
+    batch_ids: dict[str, str] = {}
     before: str | None = None
-    while len(found) < len(urls) and (batches := store.batches(BatchFilter(), _PAGE, before)):
-        found |= {
+    while len(batch_ids) < len(urls) and (batches := store.batches(BatchFilter(), _PAGE, before)):
+        batch_ids |= {
             batch.submission.payload_url: batch.id
             for batch in batches
             if batch.submission.payload_url in urls
         }
         before = batches[-1].id
-    return found
+    return batch_ids

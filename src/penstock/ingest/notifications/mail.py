@@ -1,7 +1,7 @@
-"""Letters to people, through an SMTP server.
+"""Mail through an SMTP server.
 
-A mail server may have taken a letter although its answer was lost. Such a letter is sent again
-under the same Message-ID, so that mail systems and people recognise the double.
+A mail server may accept a letter although its answer is lost. Such a letter is sent again with the
+same Message-ID, so that mail systems recognize the duplicate.
 """
 
 import re
@@ -34,18 +34,18 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
-# A login is put right in the configuration, and then the same letter will do.
+# A login failure is a fault of the configuration, so the letter is retried.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# A folded Message-ID is misread by some mail systems, so lines are only folded where they must be.
+# Some mail systems misread a folded Message-ID, so lines are folded only where required.
 _WIRE = compat32.clone(linesep="\r\n", max_line_length=998)
 
 
 class Undelivered(Unavailable):
-    """The letter was not taken, or not for everybody; `refused` has the server's words by address.
+    """A letter was not accepted for all addresses; `refused` has the server's answer by address.
 
-    `again` are those of them who may take it later. `is_final` says that the server refused for
-    good: the same letter later will not do.
+    `again` are the refused addresses that may accept it later. `is_final` means that the server
+    would refuse the same letter again.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Undelivered(Unavailable):
         self.is_final = is_final
 
 
-class Letter(Struct, frozen=True):
-    """What is sent. `message_id` is the part before the @; the sender's domain follows it."""
+class MailLetter(Struct, frozen=True):
+    """A mail message. `message_id` is the part before the @; the sender's domain follows it."""
 
     to: tuple[str, ...]
     subject: str
@@ -71,8 +71,8 @@ class Letter(Struct, frozen=True):
     message_id: str
 
 
-class MailPlace(Struct, frozen=True):
-    """A mail server and how to speak to it; its text never shows the password."""
+class MailServerUrl(Struct, frozen=True):
+    """A mail server and its account; its text never contains the password."""
 
     host: str
     port: int
@@ -83,15 +83,15 @@ class MailPlace(Struct, frozen=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read smtp://[user:password@]host[:port][?starttls=yes|no] or smtps://…
+        """Parse smtp://[user:password@]host[:port][?starttls=yes|no] or smtps://…
 
-        A password goes over TLS, unless the URL says starttls=no.
+        A password requires TLS, unless the URL has starttls=no.
         """
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            # Its words and its chain may hold the password.
+            # The error's text and chain may contain the password.
             raise Invalid(f"the URL of the mail server cannot be read; {_FORM}") from None
         if parts.scheme not in _PORTS or not parts.hostname or parts.path not in ("", "/"):
             raise Invalid(f"the URL of the mail server is not one; {_FORM}")
@@ -120,12 +120,12 @@ class MailPlace(Struct, frozen=True):
 
 
 class Mailer:
-    """Sends letters, each in a session of its own; without a server it is off."""
+    """A sender of letters, one SMTP session each; without a server it is off."""
 
     def __init__(
-        self, place: MailPlace | None, sender: str, timeout_seconds: float, clock: Clock
+        self, server: MailServerUrl | None, sender: str, timeout_seconds: float, clock: Clock
     ) -> None:
-        self._place = place
+        self._server = server
         self._sender = sender
         self._timeout_seconds = timeout_seconds
         self._clock = clock
@@ -139,70 +139,70 @@ class Mailer:
         timeout_seconds: float = TIMEOUT_SECONDS,
         clock: Clock = system_clock,
     ) -> Self:
-        """A mailer for the server at this URL, in the name of this address; None is off."""
+        """Open a mailer for the server at this URL; None turns mail off."""
         if url is None:
             return cls(None, "", timeout_seconds, clock)
-        return cls(MailPlace.parse(url), check_address(sender), timeout_seconds, clock)
+        return cls(MailServerUrl.parse(url), check_address(sender), timeout_seconds, clock)
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a server to send through."""
-        return self._place is not None
+        """Whether a mail server is configured."""
+        return self._server is not None
 
-    def send(self, letter: Letter) -> bool:
-        """Hand the letter over; True means that the server has taken it for every address.
+    def send(self, letter: MailLetter) -> bool:
+        """Send a letter; True means that the server accepted it for every address.
 
-        It may be taken for some addresses when Undelivered is raised: `refused` names the others.
+        When this raises Undelivered, some addresses may be accepted: `refused` has the others.
         """
-        place = self._place
-        if place is None:
+        server = self._server
+        if server is None:
             return False
-        message = compose(letter, self._sender, self._clock())
+        message = compose_message(letter, self._sender, self._clock())
         try:
-            refused = self._hand_over(place, [*dict.fromkeys(letter.to)], message)
+            refused = self._transmit(server, [*dict.fromkeys(letter.to)], message)
         except smtplib.SMTPRecipientsRefused as error:
             refused = error.recipients
         except (smtplib.SMTPException, OSError) as error:
-            raise _undelivered(place, error) from None
+            raise _undelivered(server, error) from None
         if refused:
-            raise _refused(place, refused)
+            raise _refused(server, refused)
         return True
 
-    def _hand_over(
-        self, place: MailPlace, to: list[str], message: bytes
+    def _transmit(
+        self, server: MailServerUrl, to: list[str], message: bytes
     ) -> dict[str, tuple[int, bytes]]:
-        server = self._connect(place)
+        smtp = self._connect(server)
         try:
-            if place.starttls:
-                server.starttls(context=ssl.create_default_context())
-            if place.user is not None and place.password is not None:
-                server.login(place.user, place.password)
-            refused = server.sendmail(self._sender, to, message)
-            # The letter is taken: whatever happens to the goodbye changes nothing.
+            if server.starttls:
+                smtp.starttls(context=ssl.create_default_context())
+            if server.user is not None and server.password is not None:
+                smtp.login(server.user, server.password)
+            refused = smtp.sendmail(self._sender, to, message)
+            # The letter is accepted; errors of QUIT do not matter.
             with suppress(smtplib.SMTPException, OSError):
-                server.quit()
+                smtp.quit()
             return refused
         finally:
-            server.close()
+            smtp.close()
 
-    def _connect(self, place: MailPlace) -> smtplib.SMTP:
-        if not place.tls:
-            return smtplib.SMTP(place.host, place.port, timeout=self._timeout_seconds)
+    def _connect(self, server: MailServerUrl) -> smtplib.SMTP:
+        if not server.tls:
+            return smtplib.SMTP(server.host, server.port, timeout=self._timeout_seconds)
         context = ssl.create_default_context()
         return smtplib.SMTP_SSL(
-            place.host, place.port, timeout=self._timeout_seconds, context=context
+            server.host, server.port, timeout=self._timeout_seconds, context=context
         )
 
 
 def check_address(text: str) -> str:
-    """The address, if it is a plain one in ASCII: no display name, no comment, no quoting."""
+    """Return the address; Invalid unless it is plain ASCII without name, comment or quotes."""
     if len(text) > ADDRESS_LENGTH_MAX or not _ADDRESS.fullmatch(text):
         raise Invalid(f"{text[:64]!r} is not a mail address; write it like name@example.org")
     return text
 
 
-def compose(letter: Letter, sender: str, now: Micros) -> bytes:
-    """The letter as it goes over the wire; nothing in it can add a header or a recipient."""
+def compose_message(letter: MailLetter, sender: str, now: Micros) -> bytes:
+    """Encode a letter for SMTP; its text cannot add a header or a recipient."""
     if not letter.to:
         raise Invalid(f"the letter {letter.subject[:64]!r} has no address to go to; give one")
     if len(letter.message_id) > 200 or not _MESSAGE_ID.fullmatch(letter.message_id):
@@ -215,11 +215,11 @@ def compose(letter: Letter, sender: str, now: Micros) -> bytes:
             f"{letter.subject[:64]!r} cannot be a subject; write one line of at most "
             f"{SUBJECT_LENGTH_MAX} characters"
         )
-    # Not every server takes eight bits, so the text is quoted-printable.
+    # Some servers accept only seven bits, so the text is quoted-printable.
     charset = Charset("utf-8")
     charset.body_encoding = QP
     text = letter.text.encode("utf-8", "replace").decode()
-    # The stubs know only the names of charsets.
+    # The type stubs accept only the names of charsets.
     message = MIMEText(text, "plain", charset)  # type: ignore[arg-type]
     message["From"] = sender
     message["To"] = ", ".join(dict.fromkeys(map(check_address, letter.to)))
@@ -231,47 +231,47 @@ def compose(letter: Letter, sender: str, now: Micros) -> bytes:
 
 
 def is_unprintable(character: str) -> bool:
-    """Whether it is a control character, a line separator or half a surrogate pair."""
+    """Whether a character is a control, a line separator or half a surrogate pair."""
     return unicodedata.category(character) in _UNPRINTABLE
 
 
 def _subject(text: str) -> str:
-    # EmailMessage would decode what looks encoded, line ends included, and write it out raw.
+    # EmailMessage would decode text that looks encoded, and write its line ends raw.
     is_plain = text.isascii() and "=?" not in text and len(text) <= SUBJECT_LINE_MAX
     return Header(text, "us-ascii" if is_plain else "utf-8", header_name="Subject").encode()
 
 
 def _wants_starttls(parts: SplitResult, *, default: bool) -> bool:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    asked = options.pop("starttls", None)
-    if options or asked not in (None, "yes", "no"):
+    starttls = options.pop("starttls", None)
+    if options or starttls not in (None, "yes", "no"):
         raise Invalid(f"the URL of the mail server takes starttls=yes or no and no other; {_FORM}")
     if parts.scheme == "smtps":
-        if asked == "yes":
+        if starttls == "yes":
             raise Invalid("smtps is under TLS from the start; leave out starttls, or use smtp")
         return False
-    return default if asked is None else asked == "yes"
+    return default if starttls is None else starttls == "yes"
 
 
-def _undelivered(place: MailPlace, error: Exception) -> Undelivered:
+def _undelivered(server: MailServerUrl, error: Exception) -> Undelivered:
     if isinstance(error, smtplib.SMTPResponseException):
         words, code = _words(error.smtp_code, error.smtp_error), error.smtp_code
     else:
         words, code = _plain(str(error) or type(error).__name__), 0
     about_letter = isinstance(error, smtplib.SMTPSenderRefused | smtplib.SMTPDataError)
     return Undelivered(
-        f"the mail server {place} did not take the letter: {words}; look at that server, and at "
+        f"the mail server {server} did not take the letter: {words}; look at that server, and at "
         "the URL and sender that are configured",
         is_final=about_letter and _is_final(code),
     )
 
 
-def _refused(place: MailPlace, refused: Mapping[str, tuple[int, bytes]]) -> Undelivered:
+def _refused(server: MailServerUrl, refused: Mapping[str, tuple[int, bytes]]) -> Undelivered:
     words = {address: _words(*answer) for address, answer in refused.items()}
     listed = "; ".join(f"{address}: {answer}" for address, answer in words.items())
     again = [address for address, (code, _) in refused.items() if not _is_final(code)]
     return Undelivered(
-        f"the mail server {place} refused the letter for {listed}; correct the addresses, or try "
+        f"the mail server {server} refused the letter for {listed}; correct the addresses, or try "
         "again later",
         refused=words,
         again=again,

@@ -1,18 +1,18 @@
-"""What a depositor is told: the report of a batch, and the letters that carry it.
+"""Reports of batches, and the letters with them; pure functions.
 
-Everything here is decided from values. The report is kept as JSON beside its batch; the next
-one is compared with it.
+The report is stored as JSON with its batch; the next report is compared with it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from penstock.clock import Micros, to_datetime
-from penstock.ingest.intake.places import shown
+from penstock.ingest.intake.places import redact_url
 from penstock.ingest.models import Batch
-from penstock.ingest.notifications.mail import Letter, is_unprintable
+from penstock.ingest.notifications.mail import MailLetter, is_unprintable
 
 LISTED_MAX = 1_000
 NAME_LENGTH_MAX = 200
@@ -21,8 +21,8 @@ REASONS_LISTED_MAX = 25
 LOCAL_IDS_LISTED_MAX = 10
 
 
-class JobLine(Struct, frozen=True):
-    """What a report says about one ingest job; `name` is its title or the end of its payload."""
+class ReportLine(Struct, frozen=True):
+    """A report's line on one ingest job; `name` is its title or the name of its payload."""
 
     id: str
     name: str
@@ -36,12 +36,11 @@ class JobLine(Struct, frozen=True):
     object_version: int | None = None
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """How a batch stands. A job is in `successful_jobs` or in `still_open`, never in both.
+class BatchReport(Struct, frozen=True, kw_only=True):
+    """The state of a batch's jobs. A job is in `successful_jobs` or in `still_open`, never in both.
 
-    `failed_jobs` are those of `still_open` that nobody has resumed. `newly_successful` and `gone`
-    (deleted) are measured from the report before, so a first report has none. `text` is that of
-    the letter that carried it.
+    `failed_jobs` are the failed ones of `still_open`. `newly_successful` and `gone` (deleted) are
+    relative to the report before, so a first report has none. `text` is the text of its letter.
     """
 
     number: int
@@ -60,15 +59,23 @@ class Report(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
+_decode_report = Decoder(BatchReport).decode
+
+
+def report_of(batch: Batch) -> BatchReport | None:
+    """Return the latest report of a batch."""
+    return None if batch.report is None else _decode_report(batch.report)
+
+
 def make_report(
-    batch: Batch, lines: Sequence[JobLine], before: Report | None, now: Micros
-) -> Report:
-    """The report of a batch whose jobs stand like this, after the report before, if any."""
-    stands = {line.id: line.status for line in sorted(lines, key=lambda line: line.id)}
-    successful = tuple(job for job, status in stands.items() if status == "completed")
-    known = () if before is None else (*before.successful_jobs, *before.still_open)
-    told = frozenset(successful if before is None else before.successful_jobs)
-    return Report(
+    batch: Batch, lines: Sequence[ReportLine], before: BatchReport | None, now: Micros
+) -> BatchReport:
+    """Build the report of a batch from the lines of its jobs and the report before."""
+    statuses = {line.id: line.status for line in sorted(lines, key=lambda line: line.id)}
+    successful = tuple(job for job, status in statuses.items() if status == "completed")
+    earlier_jobs = () if before is None else (*before.successful_jobs, *before.still_open)
+    reported = frozenset(successful if before is None else before.successful_jobs)
+    return BatchReport(
         number=1 if before is None else before.number + 1,
         kind="status" if before is None else "update",
         batch_id=batch.id,
@@ -78,15 +85,15 @@ def make_report(
         submitted_at=batch.submission.submitted_at,
         last_modified=now,
         successful_jobs=successful,
-        failed_jobs=tuple(job for job, status in stands.items() if status == "failed"),
-        newly_successful=tuple(job for job in successful if job not in told),
-        still_open=tuple(job for job, status in stands.items() if status != "completed"),
-        gone=tuple(sorted(job for job in known if job not in stands)),
+        failed_jobs=tuple(job for job, status in statuses.items() if status == "failed"),
+        newly_successful=tuple(job for job in successful if job not in reported),
+        still_open=tuple(job for job, status in statuses.items() if status != "completed"),
+        gone=tuple(sorted(job for job in earlier_jobs if job not in statuses)),
     )
 
 
-def confirmation_letter(batch: Batch, jobs: int, to: Sequence[str]) -> Letter:
-    """The letter that confirms that a batch was queued."""
+def confirmation_letter(batch: Batch, jobs: int, to: Sequence[str]) -> MailLetter:
+    """Build the letter that confirms that a batch was queued."""
     text = [
         f"Your batch was queued with {_count(jobs, 'job')}.",
         "",
@@ -98,12 +105,14 @@ def confirmation_letter(batch: Batch, jobs: int, to: Sequence[str]) -> Letter:
     return _letter(batch, to, "queued", f"queued, {_count(jobs, 'job')}", text)
 
 
-def failure_letter(batch: Batch, to: Sequence[str]) -> Letter:
-    """The letter for a batch that failed before all its jobs were made: it cannot be read."""
-    made = f"Your batch failed after {_count(batch.jobs, 'job')} of it had been made, which go on."
+def failure_letter(batch: Batch, to: Sequence[str]) -> MailLetter:
+    """Build the letter about a batch whose payload could not be read."""
+    partial = (
+        f"Your batch failed after {_count(batch.jobs, 'job')} of it had been made, which go on."
+    )
     nothing = "Your batch failed before any job was made of it, and nothing of it was stored."
     text = [
-        made if batch.jobs else nothing,
+        partial if batch.jobs else nothing,
         "",
         *_heading(batch),
         "",
@@ -117,52 +126,52 @@ def failure_letter(batch: Batch, to: Sequence[str]) -> Letter:
 
 
 def report_letter(
-    batch: Batch, report: Report, lines: Sequence[JobLine], to: Sequence[str]
-) -> Letter:
-    """The letter that carries a report; `lines` describe the jobs that the report names."""
-    known = {line.id: line for line in lines}
+    batch: Batch, report: BatchReport, lines: Sequence[ReportLine], to: Sequence[str]
+) -> MailLetter:
+    """Build the letter with a report; `lines` describe the jobs in the report."""
+    lines_by_id = {line.id: line for line in lines}
     text = [
         *_heading(batch),
         f"{'Reported:':12}{_moment(report.last_modified)}",
         "",
         f"{_summary(report)}.",
-        *(_status_lists if report.kind == "status" else _update_lists)(report, known),
+        *(_status_lists if report.kind == "status" else _update_lists)(report, lines_by_id),
     ]
     subject = _summary(report) if report.kind == "status" else f"update, {_update_summary(report)}"
     return _letter(batch, to, f"report-{report.number}", subject, text)
 
 
-def _status_lists(report: Report, known: Mapping[str, JobLine]) -> list[str]:
+def _status_lists(report: BatchReport, lines_by_id: Mapping[str, ReportLine]) -> list[str]:
     see = f"penstock ingest jobs {report.batch_id}"
     done = f"{see} --status completed"
     failed = frozenset(report.failed_jobs)
     under_way = [job for job in report.still_open if job not in failed]
     return [
-        *_listed("Failed", report.failed_jobs, known, _open_line, f"{see} --status failed"),
-        *_listed("Still under way", under_way, known, _open_line, see),
-        *_listed("Completed", report.successful_jobs, known, _completed_line, done),
+        *_listed("Failed", report.failed_jobs, lines_by_id, _open_line, f"{see} --status failed"),
+        *_listed("Still under way", under_way, lines_by_id, _open_line, see),
+        *_listed("Completed", report.successful_jobs, lines_by_id, _completed_line, done),
     ]
 
 
-def _update_lists(report: Report, known: Mapping[str, JobLine]) -> list[str]:
+def _update_lists(report: BatchReport, lines_by_id: Mapping[str, ReportLine]) -> list[str]:
     see = f"penstock ingest jobs {report.batch_id}"
     done = f"{see} --status completed"
     since = "since the report before"
     return [
         f"Since the report before: {_update_summary(report)}.",
-        *_listed(f"Completed {since}", report.newly_successful, known, _completed_line, done),
-        *_listed("Still open", report.still_open, known, _open_line, see),
+        *_listed(f"Completed {since}", report.newly_successful, lines_by_id, _completed_line, done),
+        *_listed("Still open", report.still_open, lines_by_id, _open_line, see),
         *_listed(f"Deleted {since}", report.gone, {}, _open_line, ""),
     ]
 
 
-def _summary(report: Report) -> str:
+def _summary(report: BatchReport) -> str:
     under_way = len(report.still_open) - len(report.failed_jobs)
     counts = f"{len(report.successful_jobs):,} completed, {len(report.failed_jobs):,} failed"
     return f"{counts}, {under_way:,} under way" if under_way else counts
 
 
-def _update_summary(report: Report) -> str:
+def _update_summary(report: BatchReport) -> str:
     counts = f"{len(report.newly_successful):,} more completed, {len(report.still_open):,} open"
     return f"{counts}, {len(report.gone):,} deleted" if report.gone else counts
 
@@ -170,41 +179,41 @@ def _update_summary(report: Report) -> str:
 def _listed(
     title: str,
     jobs: Sequence[str],
-    known: Mapping[str, JobLine],
-    describe: Callable[[JobLine], list[str]],
+    lines_by_id: Mapping[str, ReportLine],
+    describe: Callable[[ReportLine], list[str]],
     see: str,
 ) -> list[str]:
-    """A list under its title, cut where a letter would become a book; no jobs, no list.
+    """Format a list with a title, cut at LISTED_MAX; an empty list has no title.
 
-    `see` has the rest: the report itself is cut in the same place.
+    `see` is the command that shows the rest.
     """
     if not jobs:
         return []
     text = ["", f"{title} ({len(jobs):,})"]
     for job in jobs[:LISTED_MAX]:
-        text += describe(known[job]) if job in known else [f"  {job}"]
+        text += describe(lines_by_id[job]) if job in lines_by_id else [f"  {job}"]
     if len(jobs) > LISTED_MAX:
         rest = len(jobs) - LISTED_MAX
         text.append(f"  and {rest:,} more" + (f"; see: {see}" if see else ""))
     return text
 
 
-def _completed_line(line: JobLine) -> list[str]:
+def _completed_line(line: ReportLine) -> list[str]:
     version = None if line.object_version is None else f"version {line.object_version}"
     facts = [_primary(line), version, f"{line.size:,} bytes", _local_ids(line)]
-    return [f"  {line.id}  {_named(line)}", f"      {', '.join(fact for fact in facts if fact)}"]
+    return [f"  {line.id}  {_name(line)}", f"      {', '.join(fact for fact in facts if fact)}"]
 
 
-def _open_line(line: JobLine) -> list[str]:
+def _open_line(line: ReportLine) -> list[str]:
     ids = ", ".join(fact for fact in (_primary(line), _local_ids(line)) if fact)
-    text = [f"  {line.id}  {_named(line)}" + (f"  ({ids})" if ids else "")]
+    text = [f"  {line.id}  {_name(line)}" + (f"  ({ids})" if ids else "")]
     if line.status != "failed":
         return [*text, f"      is {_plain(line.status, NAME_LENGTH_MAX)}"]
     message = _plain(line.message or "", MESSAGE_LENGTH_MAX) or "no reason was given"
     return [*text, f"      {message}", f"      {_way_on(line)}"]
 
 
-def _way_on(line: JobLine) -> str:
+def _way_on(line: ReportLine) -> str:
     if line.last_successful_status is not None:
         stage = _plain(line.last_successful_status, NAME_LENGTH_MAX)
         return f"{stage} had succeeded: an administrator can resume it after that stage"
@@ -213,11 +222,11 @@ def _way_on(line: JobLine) -> str:
     return "it cannot be resumed: correct the payload and submit it again"
 
 
-def _primary(line: JobLine) -> str:
+def _primary(line: ReportLine) -> str:
     return _plain(line.primary or "", NAME_LENGTH_MAX)
 
 
-def _local_ids(line: JobLine) -> str:
+def _local_ids(line: ReportLine) -> str:
     if not line.local_ids:
         return ""
     listed = [_plain(each, NAME_LENGTH_MAX) for each in line.local_ids[:LOCAL_IDS_LISTED_MAX]]
@@ -226,13 +235,13 @@ def _local_ids(line: JobLine) -> str:
     return f"{'local id' if len(line.local_ids) == 1 else 'local ids'} {', '.join(listed)}{more}"
 
 
-def _named(line: JobLine) -> str:
+def _name(line: ReportLine) -> str:
     return _plain(line.name, NAME_LENGTH_MAX) or "(no name)"
 
 
 def _heading(batch: Batch) -> list[str]:
     submission = batch.submission
-    payload = submission.payload_name or shown(submission.payload_url)
+    payload = submission.payload_name or redact_url(submission.payload_url)
     facts = {
         "Batch:": batch.id,
         "Collection:": _plain(batch.collection, NAME_LENGTH_MAX),
@@ -243,19 +252,21 @@ def _heading(batch: Batch) -> list[str]:
     return [f"{name:12}{value}" for name, value in facts.items()]
 
 
-def _letter(batch: Batch, to: Sequence[str], what: str, subject: str, text: list[str]) -> Letter:
+def _letter(
+    batch: Batch, to: Sequence[str], what: str, subject: str, text: list[str]
+) -> MailLetter:
     collection = _plain(batch.collection, NAME_LENGTH_MAX)
-    return Letter(
+    return MailLetter(
         to=tuple(to),
         subject=f"[Penstock] batch {batch.id} of {collection}: {subject}",
         text="\n".join([*text, ""]),
-        # The uid keeps two installations, which count their batches alike, apart.
+        # The uid distinguishes installations, which all count their batches from 1.
         message_id=f"{batch.id}.{batch.submission.uid}.{what}",
     )
 
 
 def _reasons(message: str) -> list[str]:
-    """Why a payload was refused; of several reasons each has a line, and none begins one."""
+    """List the reasons why a payload was refused, one on each line."""
     reasons = [_plain(reason, MESSAGE_LENGTH_MAX) for reason in message.splitlines()]
     if len(reasons) > 1:
         return [f"  {reason}" for reason in reasons[:REASONS_LISTED_MAX]]
@@ -263,7 +274,7 @@ def _reasons(message: str) -> list[str]:
 
 
 def _plain(text: str, length_max: int) -> str:
-    """On one line: what a depositor typed cannot make a letter say what it does not."""
+    """Put text of a depositor on one line, so that it cannot forge a line of the letter."""
     line = "".join(" " if is_unprintable(each) else each for each in text).strip()
     return line if len(line) <= length_max else f"{line[: length_max - 1]}…"
 

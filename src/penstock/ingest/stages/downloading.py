@@ -1,15 +1,15 @@
-"""Downloading: fetch every file, and check it while it comes.
+"""Downloading: fetch every file and check it while it arrives.
 
-Needs: the sources. Does: fetches what is not here yet, resumes what was cut off, checks sizes and
-digests, unpacks containers and verifies bags; corrects `space_needed` and the priority by what
-really came, unless a person set it. Fails when a file cannot be had after some tries, or is not
-what it should be. What is good stays for a resume.
+Needs: the sources. Does: fetches missing files, resumes partial ones, checks sizes and digests,
+unpacks containers and verifies bags; corrects `space_needed`, and the priority unless a person set
+it. Fails if a file cannot be fetched after some tries, or has a wrong size or digest. Good files
+stay for a resume.
 """
 
-from penstock.ingest.context import IngestContext, Later
-from penstock.ingest.intake.fetching import Stopped
+from penstock.ingest.context import IngestContext, Postponed
+from penstock.ingest.intake.fetching import FetchStopped
+from penstock.ingest.intake.payload import PACKED, fetch_files, job_folder
 from penstock.ingest.models import IngestJob
-from penstock.ingest.stages.payload import PACKED, fetch_files, folder_of
 from penstock.ingest.transitions import move_job, size_penalty
 from penstock.schema.ingest import PayloadType
 from penstock.states import IngestState
@@ -17,15 +17,15 @@ from penstock.states import IngestState
 
 def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Fetch the object's files."""
-    collection = context.profile(job)
+    collection = context.collections.of_job(job)
     try:
         files = fetch_files(context, job, collection)
-    except Stopped as stopped:
-        raise Later(str(stopped)) from None
+    except FetchStopped as stopped:
+        raise Postponed(str(stopped)) from None
     size = sum(file.size for file in files)
     if job.configuration.payload_type is PayloadType.CONTAINER:
-        size += (folder_of(job, PACKED) / job.configuration.payload_name).stat().st_size
+        size += (job_folder(job, PACKED) / job.configuration.payload_name).stat().st_size
     priority = job.priority - size_penalty(job.space_needed) + size_penalty(max(1, size))
     return move_job(
-        job, IngestState.PROCESSING, context.clock(), space_needed=size, priority=priority
+        job, IngestState.PROCESSING, context.runtime.clock(), space_needed=size, priority=priority
     )

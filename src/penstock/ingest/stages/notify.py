@@ -1,14 +1,14 @@
-"""Notify: tell the depositor's system, then be done.
+"""Notify: call the depositor's system, then complete the job.
 
-Needs: the collection's callback, if it has one. Does: posts what became of the object, signed;
-removes the working folder. Fails when the callback does not take it after some tries. The batch
-learns of its last job in the same write that completes it.
+Needs: the collection's callback, if it has one. Does: posts the signed result of the deposit and
+removes the working folder. Fails if the callback does not accept it after some tries. The write
+that completes the last job also moves its batch on.
 """
 
 import msgspec
 
-from penstock.ingest.archive.register import StoredRow, stored_by
-from penstock.ingest.context import IngestContext, Later, patiently
+from penstock.ingest.archive.register import StoredRow, stored_versions
+from penstock.ingest.context import IngestContext, Postponed, postpone_if_away
 from penstock.ingest.models import IngestJob
 from penstock.ingest.notifications.callbacks import call_back
 from penstock.ingest.transitions import move_job
@@ -16,47 +16,47 @@ from penstock.states import IngestState
 
 
 def work(context: IngestContext, job: IngestJob) -> IngestJob:
-    """Call back, and clean up."""
-    collection = context.profile(job)
+    """Call the callback and remove the working folder."""
+    collection = context.collections.of_job(job)
     if collection.callback is not None:
         secret = collection.callback_secret
         call_back(
-            context.client(collection),
+            context.outbound.client(collection),
             collection.callback,
-            None if secret is None else context.secrets.reveal(secret),
+            None if secret is None else context.outbound.secrets.reveal(secret),
             _body(context, job),
             key=job.configuration.key,
-            now=context.clock(),
+            now=context.runtime.clock(),
             sleep=lambda seconds: _pause(context, seconds),
         )
-    context.forget_folder(job)
-    return move_job(job, IngestState.COMPLETED, context.clock())
+    context.storage.remove_job_folder(job)
+    return move_job(job, IngestState.COMPLETED, context.runtime.clock())
 
 
 def _pause(context: IngestContext, seconds: float) -> None:
-    """Wait for the next try, which another worker makes if this one is stopping."""
-    context.pause(seconds)
-    if context.stop():
-        raise Later("the worker is stopping")
+    """Wait for the next try; leave it to another worker if this one is stopping."""
+    context.runtime.pause(seconds)
+    if context.runtime.is_stopping():
+        raise Postponed("the worker is stopping")
 
 
 def _stored(context: IngestContext, key: str) -> list[StoredRow]:
     with context.catalog.read() as tx:
-        return stored_by(tx, [key])
+        return stored_versions(tx, [key])
 
 
 def _body(context: IngestContext, job: IngestJob) -> bytes:
-    told = job.configuration
-    stored = patiently(lambda: _stored(context, told.key))
+    configuration = job.configuration
+    stored = postpone_if_away(lambda: _stored(context, configuration.key))
     return msgspec.json.encode(
         {
-            "batch": told.batch_id,
+            "batch": configuration.batch_id,
             "ingestJob": job.id,
-            "collection": told.profile_name,
-            "submitter": told.submitter,
+            "collection": configuration.profile_name,
+            "submitter": configuration.submitter,
             "ark": job.identifiers.primary,
             "localIds": job.identifiers.local_id,
-            "payload": told.payload_name,
+            "payload": configuration.payload_name,
             "status": "completed",
             "objectVersion": stored[0].version if stored else None,
             "location": stored[0].location if stored else None,

@@ -1,8 +1,9 @@
-"""What a daemon passes over for a while, so that what is behind it gets its turn.
+"""Backoff of jobs, batches and collections that a daemon cannot work on now.
 
-A collection whose storage does not answer, or a job that waits for another, would else be claimed
-again and again, for it is the oldest, and nothing behind it ever. Of a collection whose jobs fail
-because somebody outside does not answer, one is tried at a time: it takes not all threads.
+Without it a daemon would claim the oldest items again and again, for example those of a collection
+whose storage does not answer, and never the items behind them. If the jobs of a collection fail
+because another server does not answer, one of them is tried at a time, so that they do not occupy
+all threads.
 """
 
 import time
@@ -13,20 +14,20 @@ from penstock.ingest.models import Batch, IngestJob
 
 T = TypeVar("T", IngestJob, Batch)
 
-# What has rested is tried with one alone, for so long; then with another.
-_TRY_SECONDS = 60.0
-# At most a 20th of the time is spent on passing over. What took longer than this has waited for
-# the store, and says nothing of how much there is to pass over.
-_SHARE = 20
-_PASSING_SECONDS_MAX = 1.0
-# What took longer than this in vain did not take so long because something does not answer.
-_VAIN_SECONDS_MAX = 60.0
+# After a backoff one item is tried alone, for this long; then another.
+_TRIAL_SECONDS = 60.0
+# Scans for other items take at most a 20th of the time. A scan that took longer than the limit
+# waited for the store, so its time is not a measure of the items that it skipped.
+_SCAN_SHARE = 20
+_SCAN_SECONDS_MAX = 1.0
+# A failed try that took longer than this did not wait for a server.
+_FAILED_TRY_SECONDS_MAX = 60.0
 
 
 class Backoff(NamedTuple):
-    """What was worked on cannot go on for so long, or nothing of its collection can.
+    """The seconds for which an item, or everything of its collection, is skipped.
 
-    After no time at all it can, and is tried with one alone.
+    With 0 seconds the collection is not skipped, but one item of it is tried alone.
     """
 
     seconds: float
@@ -34,88 +35,90 @@ class Backoff(NamedTuple):
 
 
 class CollectionBackoff(Generic[T]):
-    """Names that rest, and the last that was passed over. Belongs to the thread of one daemon."""
+    """The backoffs of one daemon, and the last item that it skipped; for the daemon's thread."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._until: dict[str, float] = {}
-        self._doubtful: set[str] = set()  # their rest is over, and nobody has tried since
-        self._trying: set[str] = set()
-        self._passed: T | None = None
-        self._owed = 0.0  # so long others were kept waiting by what was tried in vain
+        self._untested: set[str] = set()  # their backoff is over, and no item was tried since
+        self._trial_ids: set[str] = set()
+        self._last_skipped: T | None = None
+        self._owed_seconds = 0.0  # the time of failed tries, which other items waited for
         self._front_at = 0.0
 
     @property
-    def is_any(self) -> bool:
-        """Whether something may be passed over."""
+    def has_backoffs(self) -> bool:
+        """Whether some items may be skipped."""
         return bool(self._until)
 
-    def behind(self) -> T | None:
-        """Behind what to claim; None is the front, where it is begun again after a rest.
+    def next_after(self) -> T | None:
+        """Return the item behind which to claim; None for the front of the queue.
 
-        Before that, what is behind all that rest gets as much time as was spent on those in vain.
+        The daemon returns to the front after a backoff is over. Before that, the items behind get
+        as much time as the failed tries took.
         """
         now = self._monotonic()
-        rested = {name for name, until in self._until.items() if until <= now}
-        if rested and now >= self._front_at and not self._owed:
-            self._passed = None
-            self._doubtful |= rested
-            for name in rested:
+        expired = {name for name, until in self._until.items() if until <= now}
+        if expired and now >= self._front_at and not self._owed_seconds:
+            self._last_skipped = None
+            self._untested |= expired
+            for name in expired:
                 del self._until[name]
-        return self._passed
+        return self._last_skipped
 
-    def going(self, claimed: Sequence[T], most: int) -> list[T]:
-        """Those of the next in the queue that are to be worked on, and no more than so many."""
+    def select(self, claimed: Sequence[T], most: int) -> list[T]:
+        """Select the items to work on, at most `most`, from the next in the queue."""
         if not claimed:
-            self._owed = 0.0
-            if self._passed is None:
-                self._doubtful.clear()  # nothing waits: they were others' to do
-        going: list[T] = []
+            self._owed_seconds = 0.0
+            if self._last_skipped is None:
+                self._untested.clear()  # nothing waits: other workers have claimed the items
+        selected: list[T] = []
         for item in claimed:
-            if len(going) == most:
+            if len(selected) == most:
                 break
-            if self._rests(item):
-                self._passed = item
+            if self._is_skipped(item):
+                self._last_skipped = item
             else:
-                going.append(item)
-        return going
+                selected.append(item)
+        return selected
 
-    def is_too_early(self, item: T) -> bool:
-        """Whether one that is at hand is to be left, as it rests by now; from any thread."""
-        return item.id not in self._trying and any(name in self._until for name in _names(item))
+    def is_backed_off(self, item: T) -> bool:
+        """Whether a selected item has to be skipped by now; may be called in any thread."""
+        return item.id not in self._trial_ids and any(n in self._until for n in _names(item))
 
-    def took(self, seconds: float) -> None:
-        """So long it took to find what is to be worked on."""
+    def record_scan(self, seconds: float) -> None:
+        """Record how long the scan for items took."""
         self._front_at = max(
-            self._front_at, self._monotonic() + _SHARE * min(seconds, _PASSING_SECONDS_MAX)
+            self._front_at, self._monotonic() + _SCAN_SHARE * min(seconds, _SCAN_SECONDS_MAX)
         )
 
-    def note(self, item: T, rest: Backoff | None, took: float = 0.0) -> None:
-        """What became of one that was worked on so long: whether it has to rest, or could go on."""
+    def record(self, item: T, backoff: Backoff | None, seconds: float = 0.0) -> None:
+        """Record the result of a try that took these seconds; start or end its backoff."""
         names = _names(item)
-        self._trying.discard(item.id)
-        if rest is not None:
-            self._owed += min(took, _VAIN_SECONDS_MAX) if rest.seconds else 0.0
-            self._until[names[rest.is_of_all]] = self._monotonic() + rest.seconds
+        self._trial_ids.discard(item.id)
+        if backoff is not None:
+            if backoff.seconds:
+                self._owed_seconds += min(seconds, _FAILED_TRY_SECONDS_MAX)
+            self._until[names[backoff.is_of_all]] = self._monotonic() + backoff.seconds
             return
-        self._owed = max(0.0, self._owed - took)
+        self._owed_seconds = max(0.0, self._owed_seconds - seconds)
         for name in names:
-            self._doubtful.discard(name)
+            self._untested.discard(name)
             if self._until.pop(name, None) is not None:
-                self._passed = None
+                self._last_skipped = None
 
-    def _rests(self, item: T) -> bool:
+    def _is_skipped(self, item: T) -> bool:
         names = _names(item)
         if any(name in self._until for name in names):
             return True
-        for name in self._doubtful.intersection(names):
-            self._doubtful.discard(name)
-            self._until[name] = self._monotonic() + _TRY_SECONDS
-            self._trying.add(item.id)
+        for name in self._untested.intersection(names):
+            self._untested.discard(name)
+            self._until[name] = self._monotonic() + _TRIAL_SECONDS
+            self._trial_ids.add(item.id)
         return False
 
 
 def _names(item: IngestJob | Batch) -> tuple[str, str]:
-    """By which it may rest: its own, and that of its collection."""
-    of_all = item.configuration.profile_name if isinstance(item, IngestJob) else item.collection
-    return item.id, f"collection {of_all}"
+    """Return the two keys of an item's backoffs: the item and its collection."""
+    collection = item.configuration.profile_name if isinstance(item, IngestJob) else item.collection
+    return item.id, f"collection {collection}"

@@ -23,7 +23,7 @@ _QUEUE: Final = (
 
 def queue(grounds: Grounds) -> Iterator[str]:
     """What no crash should have left in the queue, wherever that is kept."""
-    if grounds.context.settings.queue != IN_DATABASE:
+    if grounds.context.runtime.settings.queue != IN_DATABASE:
         for finding in grounds.context.store.check():
             yield f"{finding.target} {finding.what}"
         return
@@ -57,7 +57,7 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
         [(since,)] = tx.fetch("batches_are_lots_since")
     try:
         batch = grounds.context.store.batch(batch_id)
-        interval = grounds.context.collection(batch.collection).interval
+        interval = grounds.context.collections.get(batch.collection).interval
     except NotFound:  # it was cleaned away, or its collection is gone
         return False
     if batch.report is None or UNPUBLISHED in batch.message or batch.last_modified <= since:
@@ -67,8 +67,11 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
 
 def stored_objects(grounds: Grounds) -> Iterator[str]:
     """Stored objects of which files are lost or, if every byte is read, damaged."""
+    context = grounds.context
     if not grounds.deep:
-        for finding in lost_files.check(grounds.context, grounds.database, grounds.stop.is_set):
+        for finding in lost_files.check(
+            context.collections, context.storage, grounds.database, grounds.stop.is_set
+        ):
             yield f"{finding.target} {finding.what}"
         return
     after = ""
@@ -87,7 +90,7 @@ def stored_objects(grounds: Grounds) -> Iterator[str]:
 def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
     """What is wrong with one stored object."""
     try:
-        depository = grounds.context.depository(grounds.context.collection(collection))
+        depository = grounds.context.storage.depository(grounds.context.collections.get(collection))
         yield from (f"object {ark}: {fault}" for fault in depository.verify(ark))
     except PenstockError as error:
         yield f"object {ark} cannot be read: {error}"

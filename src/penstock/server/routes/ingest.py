@@ -11,13 +11,19 @@ from penstock.access.keys import Key
 from penstock.errors import Forbidden, Invalid, Malformed, NotFound
 from penstock.ingest.archive.arks import PATTERN
 from penstock.ingest.collections import PutCollection
-from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.intake.deposits import DepositRequest
 from penstock.ingest.intake.digests import DIGEST_CHARS
-from penstock.ingest.models import TEXT_CHARS_MAX, URL_CHARS_MAX, Batch, HoldKind, IngestJob, Place
-from penstock.ingest.notifications.reports import report_letter
-from penstock.ingest.progress import progress_of
+from penstock.ingest.models import (
+    TEXT_CHARS_MAX,
+    URL_CHARS_MAX,
+    Batch,
+    IngestHoldKind,
+    IngestJob,
+    QueuePosition,
+)
+from penstock.ingest.notifications.reports import report_letter, report_of
+from penstock.ingest.progress import read_progress
 from penstock.ingest.queue.port import BatchFilter
-from penstock.ingest.stages.reporting import report_of
 from penstock.objects.keys import local_folder
 from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import (
@@ -136,7 +142,7 @@ def submit_batch(request: IngestRequest, body: SubmissionBody) -> ShownBatch:
     """
     request.require(body.collection)
     _check_digest(body.digest)
-    deposit = Deposit(
+    deposit = DepositRequest(
         collection=body.collection,
         url=body.url,
         submitter=body.submitter or request.key.name,
@@ -231,7 +237,7 @@ def list_ingest_jobs(request: IngestRequest, query: IngestJobsQuery) -> IngestJo
     while len(jobs_shown) < query.limit and looked_at < _LOOKED_AT_MAX:
         jobs = request.store.waiting(query.status, size, after)
         for job in jobs:
-            after = job.place
+            after = job.position
             if names is None or job.configuration.profile_name in names:
                 jobs_shown.append(job)
                 if len(jobs_shown) == query.limit:
@@ -259,14 +265,14 @@ def list_failed_jobs(request: IngestRequest, query: FailedJobsQuery) -> FailedJo
     return FailedJobs([show_job(job) for job in jobs_shown])
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> QueuePosition:
     match = _PLACE.fullmatch(text)
     if match is None:
         raise Malformed(f"after is a priority, a dash and a job's id, not {text[:100]!r}")
-    return Place(int(match[1]), match[2])
+    return QueuePosition(int(match[1]), match[2])
 
 
-def _text(place: Place) -> str:
+def _text(place: QueuePosition) -> str:
     return f"{place.priority:02}-{place.id}"
 
 
@@ -282,7 +288,7 @@ def _shown_jobs(request: IngestRequest, jobs: Sequence[IngestJob]) -> list[Shown
     if not coming:
         return [show_job(job) for job in jobs]
     with request.plane.catalog.read() as tx:
-        progress = progress_of(tx, coming)
+        progress = read_progress(tx, coming)
     return [show_job(job, progress.get(job.id)) for job in jobs]
 
 
@@ -325,7 +331,7 @@ def put_collection(request: IngestRequest, collection: str, body: Collection) ->
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
     if wanted.callback_secret not in (None, MASK):
-        sealed = request.context.secrets.seal(wanted.callback_secret)
+        sealed = request.context.outbound.secrets.seal(wanted.callback_secret)
         wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
     request.write(PutCollection(request.key.name, wanted))
     return _shown(request, request.collection(collection))
@@ -341,14 +347,14 @@ def delete_collection(request: IngestRequest, collection: str) -> Empty:
 def hold_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Hold a collection: its batches and jobs that have not begun are held."""
     row = request.collection(collection)
-    request.desk.hold(request.act(body.why), HoldKind.COLLECTION, collection)
+    request.desk.hold(request.act(body.why), IngestHoldKind.COLLECTION, collection)
     return _shown(request, row)
 
 
 def release_collection(request: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Release the hold of a collection. Batches and jobs that it held stay held until released."""
     row = request.collection(collection)
-    request.desk.release(request.act(body.why), HoldKind.COLLECTION, collection)
+    request.desk.release(request.act(body.why), IngestHoldKind.COLLECTION, collection)
     return _shown(request, row)
 
 

@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from penstock.clock import format_time
 from penstock.errors import PenstockError
-from penstock.ingest.models import HoldKind, Looked
-from penstock.ingest.service import Act
+from penstock.ingest.models import CheckProgress, IngestHoldKind
+from penstock.ingest.service import AdminAction
 from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import (
     ChangedJobs,
@@ -145,25 +145,25 @@ def get_queue(request: IngestRequest) -> Queue:
     """Show the number of jobs in each state, and the holds of the queue."""
     names = request.narrowed(None)
     holds = request.store.holds()
-    whole = next((hold for hold in holds if hold.kind is HoldKind.QUEUE), None)
+    whole = next((hold for hold in holds if hold.kind is IngestHoldKind.QUEUE), None)
     collections = [
         HeldCollection(hold.name, hold.who, hold.why, format_time(hold.since))
         for hold in holds
-        if hold.kind is HoldKind.COLLECTION and (names is None or hold.name in names)
+        if hold.kind is IngestHoldKind.COLLECTION and (names is None or hold.name in names)
     ]
     tally = show_tally(request.store.tally()) if names is None else None
     return Queue(tally, show_hold(whole), collections)
 
 
 def hold_queue(request: IngestRequest, body: WhyBody) -> Queue:
-    """Hold the queue: workers take no batch and no job."""
-    request.desk.hold(request.act(body.why), HoldKind.QUEUE)
+    """IngestHold the queue: workers take no batch and no job."""
+    request.desk.hold(request.act(body.why), IngestHoldKind.QUEUE)
     return get_queue(request)
 
 
 def release_queue(request: IngestRequest, body: WhyBody) -> Queue:
     """Release the hold of the queue."""
-    request.desk.release(request.act(body.why), HoldKind.QUEUE)
+    request.desk.release(request.act(body.why), IngestHoldKind.QUEUE)
     return get_queue(request)
 
 
@@ -182,15 +182,15 @@ async def check_queue(context: RequestContext, body: CheckBody) -> Flow:
     Each line is a JSON document: a `finding`, the `progress`, or the `end`; without an
     `end` the check was cut off.
     """
-    steps = context.plane.desk.check(Act(context.key.name), repair=body.repair)
+    steps = context.plane.desk.check(AdminAction(context.key.name), repair=body.repair)
     return lines(_check_steps(steps), threading.Event())
 
 
-def _check_steps(steps: Iterator[Finding | Looked]) -> Iterator[CheckStep]:
+def _check_steps(steps: Iterator[Finding | CheckProgress]) -> Iterator[CheckStep]:
     jobs, total, error = 0, 0, None
     try:
         for step in steps:
-            if isinstance(step, Looked):
+            if isinstance(step, CheckProgress):
                 jobs, total = step.jobs, step.total
                 yield CheckStep(CheckStepKind.PROGRESS, jobs, total)
             else:

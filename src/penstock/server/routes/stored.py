@@ -10,10 +10,10 @@ from penstock import ids
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.archive.register import StoredRow, stored_in, versions_of
+from penstock.ingest.archive.register import StoredRow, list_stored, list_versions
 from penstock.ingest.context import PAYLOAD_SCHEME, upload_key
-from penstock.ingest.intake.names import safe_name
-from penstock.ingest.intake.uploads import NoteUpload
+from penstock.ingest.intake.uploads import RegisterUpload
+from penstock.ingest.intake.validation import name_fault
 from penstock.objects import Objects
 from penstock.schema.admin import KeyRole
 from penstock.schema.ingest import ObjectFile, ObjectFiles, ObjectVersions, Payload, StoredObjects
@@ -92,7 +92,7 @@ class _Page:
         rows = [
             row
             for collection in self._collections
-            for row in stored_in(self._tx, collection, self._before, most)
+            for row in list_stored(self._tx, collection, self._before, most)
         ]
         rows.sort(key=lambda row: row.ark)
         rows.sort(key=lambda row: row.at, reverse=True)
@@ -114,7 +114,7 @@ def list_object_files(request: IngestRequest, query: FilesQuery) -> ObjectFiles:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = request.context.depository(request.collection(row.collection))
+    depository = request.context.storage.depository(request.collection(row.collection))
     files = depository.described_files(row.ark, row.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
@@ -125,7 +125,7 @@ def _versions(request: IngestRequest, ark: str) -> list[StoredRow]:
     """Return the versions that the key may see."""
     names = request.narrowed(None)
     with request.plane.catalog.read() as tx:
-        rows = versions_of(tx, ark)
+        rows = list_versions(tx, ark)
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
         raise NotFound(f"nothing is stored under {ark!r}; check the ARK")
@@ -161,11 +161,11 @@ async def upload_payload(context: RequestContext, payload: str, stream: Stream) 
     The body is stored while it arrives, and never held whole. An interrupted upload leaves
     nothing behind. Only the server's `payload_bytes_max` limits it.
     """
-    reason = "has a slash" if "/" in payload else safe_name(payload)
+    reason = "has a slash" if "/" in payload else name_fault(payload)
     if reason:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
-    await context.submit(NoteUpload(url))
+    await context.submit(RegisterUpload(url))
     plane = context.plane
     return await context.state.in_upload_thread(stream, lambda: _store(plane.objects, url, stream))
 

@@ -1,4 +1,4 @@
-"""OCFL 1.1 inventories as values: where an object lies, what its versions hold, the next one."""
+"""OCFL 1.1 inventories as values: the root of an object, its versions, and the next version."""
 
 import hashlib
 import re
@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from penstock.clock import Micros, format_time
 from penstock.errors import Invalid
-from penstock.ingest.intake.names import safe_name
+from penstock.ingest.intake.validation import name_fault
 from penstock.objects.store import read_chunks
 
 LAYOUT = "0003-hash-and-id-n-tuple-storage-layout"
@@ -36,14 +36,14 @@ Digests = dict[str, tuple[str, ...]]
 
 
 class User(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who made a version; the address is a URI."""
+    """The user who made a version; the address is a URI."""
 
     name: str
     address: str | UnsetType = UNSET
 
 
 class Version(Struct, frozen=True, forbid_unknown_fields=True):
-    """One version; its state gives the logical paths of the files with each digest."""
+    """One version; its state has the logical paths of the files with each digest."""
 
     created: str
     state: Digests
@@ -52,17 +52,17 @@ class Version(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> str | None:
-        """The deposit that made this version; it ends the message, OCFL's only free text."""
+        """The key of the deposit that made this version; it is at the end of the message."""
         head, separator, tail = self.message.rpartition("[")
         return tail[:-1] if separator and tail.endswith("]") and head[-1:] in {" ", ""} else None
 
     def names(self) -> dict[str, str]:
-        """The digest of each logical path."""
+        """Return the digest of each logical path."""
         return {name: digest for digest, names in self.state.items() for name in names}
 
 
 class Inventory(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What an object is. Other tools may write more than this: then it is refused, not cut down."""
+    """An object's inventory. One with unknown fields of other tools is refused."""
 
     id: str
     type: Literal["https://ocfl.io/1.1/spec/#inventory"]
@@ -77,40 +77,40 @@ class Inventory(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
         return int(self.head[1:])
 
     def version(self, number: int | None = None) -> Version | None:
-        """The version of that number, or the newest; None if there is no such version."""
+        """Return the version with this number, or the newest; None if there is none."""
         return self.versions.get(self.head if number is None else f"v{number}")
 
     def number_of(self, key: str) -> int | None:
-        """The version that this deposit made."""
+        """Return the number of the version that a deposit made."""
         for name, version in self.versions.items():
             if version.key == key:
                 return int(name[1:])
         return None
 
     def content_of(self, digest: str) -> str:
-        """Where the content with this digest lies, within the object."""
+        """Return the path, within the object, of the content with this digest."""
         return self.manifest[digest][0]
 
     def encode(self) -> bytes:
-        """The text of inventory.json."""
+        """Encode inventory.json."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-# Made here: two threads that decode a class for the first time would crash msgspec.
+# A module global: msgspec can crash if two threads decode a class for the first time at once.
 _decode = msgspec.json.Decoder(Inventory).decode
 
 
 def decode(content: bytes, ark: str, where: str) -> Inventory:
-    """Read an inventory.json of this object."""
+    """Decode an inventory.json of this object."""
     try:
         inventory = _decode(content)
     except msgspec.DecodeError as error:
-        raise Invalid(f"{where} is no inventory that Penstock can go on from: {error}") from error
+        raise Invalid(f"{where} is not an inventory that Penstock can continue: {error}") from error
     numbers = [f"v{number}" for number in range(1, len(inventory.versions) + 1)]
     if not numbers or inventory.head != numbers[-1] or set(inventory.versions) != set(numbers):
         raise Invalid(f"{where} does not list its versions as v1, v2 and so on up to its head")
-    known = inventory.manifest.keys()
-    if any(not version.state.keys() <= known for version in inventory.versions.values()):
+    digests = inventory.manifest.keys()
+    if any(not version.state.keys() <= digests for version in inventory.versions.values()):
         raise Invalid(f"{where} has a version with content that its manifest does not list")
     if inventory.id != ark:
         raise Invalid(f"{where} belongs to {inventory.id!r}, not to {ark!r}")
@@ -118,17 +118,17 @@ def decode(content: bytes, ark: str, where: str) -> Inventory:
 
 
 def sha512(content: bytes) -> str:
-    """The digest that OCFL puts beside an inventory."""
+    """Compute the digest that OCFL stores beside an inventory."""
     return hashlib.sha512(content).hexdigest()
 
 
 def sidecar(content: bytes) -> bytes:
-    """The text of inventory.json.sha512."""
+    """Encode inventory.json.sha512."""
     return f"{sha512(content)} {INVENTORY}\n".encode()
 
 
 def object_root(ark: str) -> str:
-    """Where the object lies, by layout extension 0003."""
+    """Return the path of an object by layout extension 0003."""
     if not ark or not ark.isprintable():
         raise Invalid(f"{ark!r} cannot identify an object; give an ARK like ark:/99999/fk4abc")
     digest = hashlib.sha256(ark.encode()).hexdigest()
@@ -146,17 +146,17 @@ def _encode_id(character: str) -> str:
 
 
 def content_folder(key: str, files: Iterable[tuple[str, str]]) -> str:
-    """The folder of a deposit's content in a version: its own, and that of these very files.
+    """Return the folder of a deposit's content in a version; it depends on the files too.
 
-    Two deposits may both be writing a version that only one of them will get, and one deposit may
-    be brought twice with other bytes: neither may write where the other does.
+    Two deposits may write content for the same version, which only one of them gets. One deposit
+    may be repeated with other bytes. None of them may overwrite the content of another.
     """
-    told = "".join(f"{digest} {name}\n" for name, digest in sorted(files))
-    return f"{folder_start(key)}{_tag(told)}"
+    listing = "".join(f"{digest} {name}\n" for name, digest in sorted(files))
+    return f"{folder_start(key)}{_tag(listing)}"
 
 
 def folder_start(key: str) -> str:
-    """How the folders of a deposit's content begin, whatever its files are."""
+    """Return the common prefix of the folders of a deposit's content."""
     return f"{_tag(key)}-"
 
 
@@ -165,10 +165,10 @@ def _tag(text: str) -> str:
 
 
 def content_path(version: int, folder: str, name: str) -> str:
-    """Where the content of a logical path is kept in the object.
+    """Return the path of a file's content in the object.
 
-    Readable where every store can hold the name, percent-encoded where one cannot, and a digest
-    of the name where it is too long. No two names share a path: a plain '%' never stays plain.
+    The path is the name itself if every store allows it, percent-encoded if not, and a digest if
+    the name is too long. No two names share a path, because '%' is always encoded.
     """
     segments = ["".join(map(_encode_character, segment)) for segment in name.split("/")]
     path = "/".join(segments)
@@ -185,7 +185,7 @@ def _encode_character(character: str) -> str:
 
 
 def check_key(key: str) -> None:
-    """Only what can stand in a version's message and be found again exactly."""
+    """Raise Invalid for a key that cannot be parsed back from a version's message."""
     if not _KEY.fullmatch(key):
         raise Invalid(
             f"{key[:80]!r} cannot identify a deposit; use at most 200 letters, digits and ._:/@+-"
@@ -193,7 +193,7 @@ def check_key(key: str) -> None:
 
 
 def check_digest(digest: str, name: str) -> None:
-    """A sha512 as inventories write it."""
+    """Raise Invalid for a text that is not a sha512 of an inventory."""
     if not _SHA512.fullmatch(digest):
         raise Invalid(f"{name!r} has no sha512 of 128 lower-case hexadecimal digits")
 
@@ -209,10 +209,10 @@ def next_inventory(
     message: str,
     now: Micros,
 ) -> Inventory:
-    """The inventory with one more version, whose state has these digests by logical path.
+    """Build the inventory with one more version, whose state has these digests by logical path.
 
-    New content lies in the folder given. Content that any earlier version has is not stored again;
-    of equal new files, one is.
+    New content is in `folder`. Content of an earlier version is not stored again, and equal new
+    files are stored once.
     """
     number = before.head_number + 1 if before else 1
     manifest = dict(before.manifest) if before else {}
@@ -248,7 +248,7 @@ def _address(who: str) -> str:
 
 
 class NewFile(Struct, frozen=True):
-    """A local file that a deposit brings; `name` is its logical path, as in producer/data.csv."""
+    """A local file of a deposit; `name` is its logical path, as in producer/data.csv."""
 
     name: str
     path: Path
@@ -256,8 +256,8 @@ class NewFile(Struct, frozen=True):
     size: int
 
 
-class Spoiled(Invalid):
-    """A file is not what it was when its digest was taken."""
+class FileChanged(Invalid):
+    """A file changed since its digest was computed."""
 
     def __init__(self, message: str, path: Path) -> None:
         super().__init__(message)
@@ -265,12 +265,12 @@ class Spoiled(Invalid):
 
 
 def check_files(files: Sequence[NewFile]) -> None:
-    """Refuse what cannot be a version."""
+    """Raise Invalid for files that cannot be a version."""
     if not files:
         raise Invalid("a deposit without files makes no version; give at least one")
     seen: set[str] = set()
     for file in files:
-        if reason := safe_name(file.name):
+        if reason := name_fault(file.name):
             raise Invalid(f"{file.name[:200]!r} cannot be stored: the name {reason}")
         if file.name in seen:
             raise Invalid(f"two files of the deposit have the name {file.name!r}; rename one")
@@ -279,7 +279,7 @@ def check_files(files: Sequence[NewFile]) -> None:
 
 
 def state_after(before: Inventory | None, files: Sequence[NewFile]) -> Mapping[str, str]:
-    """The new state, name by name: no name may be a folder of another."""
+    """Build the new state by name; no name may be a folder of another."""
     names = before.versions[before.head].names() if before else {}
     names.update({file.name: file.sha512 for file in files})
     for name in names:
@@ -292,14 +292,14 @@ def state_after(before: Inventory | None, files: Sequence[NewFile]) -> Mapping[s
 
 
 def checked_bytes(file: NewFile) -> Iterator[bytes]:
-    """The file's bytes; raises Spoiled at their end if they are not those of its digest."""
+    """Read the file's bytes; raise FileChanged at the end if the digest or size differs."""
     digest, size = hashlib.sha512(), 0
     for chunk in read_chunks(file.path):
         digest.update(chunk)
         size += len(chunk)
         yield chunk
     if digest.hexdigest() != file.sha512 or size != file.size:
-        raise Spoiled(
+        raise FileChanged(
             f"{file.path} has changed since its digest was taken: expected {file.size} bytes with "
             f"sha512 {file.sha512}, found {size} with {digest.hexdigest()}; resume the job, and "
             "it is fetched again",

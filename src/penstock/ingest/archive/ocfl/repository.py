@@ -1,27 +1,29 @@
-"""Versioned, immutable objects on an object store, as OCFL 1.1 describes them.
+"""Versioned, immutable objects on an object store, in OCFL 1.1.
 
 A version is written in this order, and each write is on disk before the next begins:
 
-1. `vN/content/DEPOSIT/…`, what no earlier version has, in a folder of this deposit's own
+1. `vN/content/DEPOSIT/…`: content that no earlier version has, in a folder of this deposit
 2. `vN/inventory.json`, created only if absent: from here on the version is decided
 3. `0=ocfl_object_1.1`, for a new object
 4. `vN/inventory.json.sha512`
 5. `inventory.json`: from here on readers see the version
 6. `inventory.json.sha512`
 
-Whoever is killed before 2 leaves content that no inventory names: the same deposit uses it when it
-is done again, whoever announces this version or a later one removes it, and so does `give_up` when
-the deposit will never be done again. Whoever is killed after 2 leaves a version that is whole but
-not announced; the next call of `store`, by whichever deposit, announces it first. In between
-readers see the version before. An object store cannot write six keys at once, so until then a
-validator finds the traces of the killed version, and a first version is no object yet.
+A writer that is killed before step 2 leaves content that no inventory names. A repetition of the
+deposit uses it; the announcement of this or a later version removes it, and so does `abandon`. A
+writer that is killed after step 2 leaves a decided version that is not announced. The next call of
+`store`, by any deposit, announces it first; until then readers see the version before. An object
+store cannot write six keys at once, so a validator finds the traces of such a version meanwhile,
+and a first version is not yet an object.
 
-Whoever sleeps meanwhile and wakes late writes into its own folder, finds the version decided, and
-removes what it wrote: it changes nothing that an inventory names. For the sake of sleepers nothing
-else is removed from a version that is not decided: one may have found its content there and go on.
-One whose deposit is given up meanwhile puts its inventory and then looks for a mark and for its
-content; `give_up` puts the mark, and only then looks for an inventory and removes content. So one
-of the two always sees the other.
+A writer that was suspended and continues late writes into its own folder, finds the version
+decided, and removes its content. It changes nothing that an inventory names. Because of such
+writers, no other content is removed from a version that is not decided: its writer may have checked
+that the content exists.
+
+The race with `abandon`: a writer puts its inventory, and then looks for a mark and for its content.
+`abandon` puts the mark, and then looks for an inventory and removes the content. So at least one of
+the two sees the other.
 """
 
 import logging
@@ -34,7 +36,14 @@ from msgspec.structs import replace
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError
 from penstock.ingest.archive.ocfl import inventory as ocfl_inventory
-from penstock.ingest.archive.ocfl.inherited import check_inherited, listed_rows, lost_files
+from penstock.ingest.archive.ocfl.checks import (
+    check_inherited,
+    digest_of,
+    listed_rows,
+    lost_files,
+    make_root,
+    verify_object,
+)
 from penstock.ingest.archive.ocfl.inventory import (
     INVENTORY,
     SIDECAR,
@@ -46,51 +55,49 @@ from penstock.ingest.archive.ocfl.inventory import (
     folder_start,
     state_after,
 )
-from penstock.ingest.archive.ocfl.verify import digest_of, make_root, verify_object
 from penstock.ingest.intake import checkm
 from penstock.objects import Entry, Objects
 
+log = logging.getLogger(__name__)
+_PRODUCER = "producer/"
 
-def mark_of(place: str, key: str) -> str:
-    """What lies in a version while the content of a deposit that was given up is removed."""
+
+def abandoned_mark(place: str, key: str) -> str:
+    """Return the key of the mark that exists while `abandon` removes a deposit's content."""
     return f"{place}/content/{folder_start(key)}given-up"
 
 
-def begun(objects: Objects, place: str, key: str) -> list[str]:
-    """The content that a deposit has put into a version, and the mark if it was given up."""
+def list_deposit_content(objects: Objects, place: str, key: str) -> list[str]:
+    """List the content of a deposit in a version, and its mark if it is being abandoned."""
     folder = f"{place}/content"
     start = f"{folder}/{folder_start(key)}"
     return [entry.key for entry in objects.list(folder) if entry.key.startswith(start)]
 
 
-def remove_begun(objects: Objects, place: str, key: str) -> None:
-    """Remove the content that a deposit has put into a version; the mark stays."""
-    for content in begun(objects, place, key):
-        if content != mark_of(place, key):
+def remove_deposit_content(objects: Objects, place: str, key: str) -> None:
+    """Remove the content of a deposit in a version; the mark stays."""
+    for content in list_deposit_content(objects, place, key):
+        if content != abandoned_mark(place, key):
             objects.delete(content)
 
 
 def is_whole(objects: Objects, root: str, inventory: Inventory, entries: Iterable[Entry]) -> bool:
-    """Whether the content of the newest version is there.
+    """Whether all content of the newest version exists.
 
-    A listing may miss what is written again meanwhile: whatever it lacks is looked for by name.
+    A listing may miss a file that is being rewritten, so missing files are checked by key.
     """
     listed = {entry.key for entry in entries}
-    named = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
-    newest = {key for key in named if key.startswith(f"{root}/{inventory.head}/")}
+    keys = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
+    newest = {key for key in keys if key.startswith(f"{root}/{inventory.head}/")}
     return all(objects.exists(key) for key in newest - listed)
 
 
-log = logging.getLogger(__name__)
+class StoredVersion(Struct, frozen=True):
+    """A stored version.
 
-_PRODUCER = "producer/"
-
-
-class Stored(Struct, frozen=True):
-    """A version that is stored. `location` is the key of the object's root, `digest` the sha512 of
-    the version's inventory, `size` and `files` are what its state holds; `is_new` is False if the
-    deposit had made it before. `changed` has the digests of the files that the version before
-    does not have, by their names.
+    `location` is the key of the object's root, `digest` the sha512 of the version's inventory.
+    `size` and `files` are the totals of its state. `is_new` is False if the deposit had made it
+    before. `changed` has, by name, the digests of the files that the version before does not have.
     """
 
     ark: str
@@ -104,9 +111,9 @@ class Stored(Struct, frozen=True):
 
 
 class StoredFile(Struct, frozen=True):
-    """A file of a version; `size` is None if its content is missing from the store.
+    """A file of a version; `size` is None if its content is missing in the store.
 
-    `modified` and `mime` are what the depositor's manifest gave.
+    `modified` and `mime` are from the depositor's manifest.
     """
 
     name: str
@@ -117,7 +124,7 @@ class StoredFile(Struct, frozen=True):
     mime: str | None = None
 
 
-class _Found(Struct, frozen=True):
+class _LoadedInventory(Struct, frozen=True):
     inventory: Inventory
     content: bytes
 
@@ -130,7 +137,7 @@ class Depository:
         self.url = objects.url
 
     def prepare(self) -> None:
-        """Make the storage root; nothing happens if it is there, and racing is harmless."""
+        """Create the storage root unless it exists; concurrent calls are harmless."""
         make_root(self._objects)
 
     def store(
@@ -144,95 +151,103 @@ class Depository:
         message: str,
         now: Micros,
         by_digest: bool = False,
-    ) -> Stored:
-        """Make the object's next version, once for each deposit `key`, however often it is called.
+    ) -> StoredVersion:
+        """Store the object's next version, once for each deposit `key`.
 
         With `update` the files are added to those of the version before; without it they are all
-        that the version holds. Files that are taken over must be in the store with their size, and
-        with their digest if `by_digest`; else the deposit is Invalid. Callers see to it that one
-        process at a time stores to an ARK: a second one is refused with Conflict where the two
-        meet, at the version's inventory.
+        files of the version. Inherited files must be in the store with their size, and with their
+        digest if `by_digest`; else the deposit is Invalid. Callers ensure that one process at a
+        time stores to an ARK. If two do, the second gets a Conflict at the version's inventory.
         """
         ocfl_inventory.check_key(key)
         check_files(files)
         root = ocfl_inventory.object_root(ark)
         while True:
-            before = self._settle(ark, root)
+            before = self._finish_version(ark, root)
             if before and before.inventory.number_of(key):
                 return self._stored(before, root, key)
             names = state_after(before.inventory if before and update else None, files)
             folder = ocfl_inventory.content_folder(key, ((f.name, f.sha512) for f in files))
             inventory = ocfl_inventory.next_inventory(
                 before.inventory if before else None,
-                ark, names, folder=folder, key=key, who=who, message=message, now=now,
-            )  # fmt: skip
+                ark,
+                names,
+                folder=folder,
+                key=key,
+                who=who,
+                message=message,
+                now=now,
+            )
             if before is not None:
                 self._check_earlier(root, before.inventory, names, files, by_digest=by_digest)
             if self._put_content(root, before.inventory if before else None, inventory, files):
                 break
-        made = _Found(inventory, inventory.encode())
-        if not self._decide(root, made, key):
-            settled = self._settle(ark, root)
-            return self._stored(settled or made, root, key)
-        if not self._announce(root, made):
+        new = _LoadedInventory(inventory, inventory.encode())
+        if not self._decide(root, new, key):
+            announced = self._finish_version(ark, root)
+            return self._stored(announced or new, root, key)
+        if not self._announce(root, new):
             self._withdraw(ark, f"{root}/{inventory.head}", key)
-            raise Conflict(f"deposit {key} of {ark} was given up while it was being stored")
-        return self._stored(made, root, key, is_new=True, files=files)
+            raise Conflict(f"deposit {key} of {ark} was abandoned while it was being stored")
+        return self._stored(new, root, key, is_new=True, files=files)
 
-    def give_up(self, ark: str, key: str) -> None:
-        """Remove what a deposit that will never be done again has begun to store.
+    def abandon(self, ark: str, key: str) -> None:
+        """Remove the content of a deposit that will never be repeated.
 
-        What it has decided stays, and is announced. Killed half-way, it is to be called again.
+        A version that the deposit has decided stays and is announced. After a crash, call this
+        again.
         """
         root = ocfl_inventory.object_root(ark)
         current = self._load(ark, f"{root}/{INVENTORY}")
         if current is not None:
             self._clear(root, current.inventory)
         place = f"{root}/v{current.inventory.head_number + 1 if current else 1}"
-        if begun(self._objects, place, key):
-            self._objects.put(mark_of(place, key), b"")
+        if list_deposit_content(self._objects, place, key):
+            self._objects.put(abandoned_mark(place, key), b"")
             if not self._objects.exists(f"{place}/{INVENTORY}"):
-                remove_begun(self._objects, place, key)
-            self._objects.delete(mark_of(place, key))
+                remove_deposit_content(self._objects, place, key)
+            self._objects.delete(abandoned_mark(place, key))
         self._withdraw(ark, place, key)
-        self._settle(ark, root)
+        self._finish_version(ark, root)
 
     def read(self, ark: str) -> Inventory:
-        """What the object is, with every version."""
-        found = self._load(ark, f"{ocfl_inventory.object_root(ark)}/{INVENTORY}")
-        if found is None:
+        """Read the inventory of an object, or raise NotFound."""
+        current = self._load(ark, f"{ocfl_inventory.object_root(ark)}/{INVENTORY}")
+        if current is None:
             raise NotFound(f"there is no object {ark} in {self._objects.url}")
-        return found.inventory
+        return current.inventory
 
-    def find(self, ark: str, key: str) -> Stored | None:
-        """The version that a deposit has made of an object, if it has."""
+    def find(self, ark: str, key: str) -> StoredVersion | None:
+        """Return the version that a deposit made of an object, or None."""
         root = ocfl_inventory.object_root(ark)
-        found = self._load(ark, f"{root}/{INVENTORY}")
-        if found is None or found.inventory.number_of(key) is None:
+        current = self._load(ark, f"{root}/{INVENTORY}")
+        if current is None or current.inventory.number_of(key) is None:
             return None
-        return self._stored(found, root, key)
+        return self._stored(current, root, key)
 
     def is_free(self, ark: str, key: str) -> bool:
-        """Whether nothing lies where the object would be, or if so, what this deposit has made."""
+        """Whether the object's path is empty or has an object of this deposit."""
         root = ocfl_inventory.object_root(ark)
         if next(iter(self._objects.list(root)), None) is None:
             return True
-        found = self._load(ark, f"{root}/{INVENTORY}") or self._load(ark, f"{root}/v1/{INVENTORY}")
-        return found is not None and found.inventory.number_of(key) is not None
+        current = self._load(ark, f"{root}/{INVENTORY}") or self._load(
+            ark, f"{root}/v1/{INVENTORY}"
+        )
+        return current is not None and current.inventory.number_of(key) is not None
 
-    def settle(self, ark: str) -> None:
-        """Finish a version that a killed writer had decided, so that readers see it."""
-        self._settle(ark, ocfl_inventory.object_root(ark))
+    def finish_version(self, ark: str) -> None:
+        """Announce a version that a killed writer decided, so that readers see it."""
+        self._finish_version(ark, ocfl_inventory.object_root(ark))
 
     def described_files(self, ark: str, version: int | None = None) -> list[StoredFile]:
-        """List the files of a version with what their depositor's manifest gave about them.
+        """List the files of a version with the fields of the depositor's manifest.
 
-        Costs one request more than `files` for each storage manifest that it reads.
+        In comparison to `files` it costs one more request for each storage manifest that it reads.
         """
         files = self.files(ark, version)
         root, inventory = ocfl_inventory.object_root(ark), self.read(ark)
         missing = {(file.name, file.sha512) for file in files if file.name.startswith(_PRODUCER)}
-        rows: dict[tuple[str, str], checkm.Row] = {}
+        rows: dict[tuple[str, str], checkm.CheckmRow] = {}
         for row in listed_rows(self._objects, root, inventory, version):
             rows.setdefault((f"{_PRODUCER}{row.name}", row.digest or ""), row)
             if missing <= rows.keys():
@@ -240,7 +255,7 @@ class Depository:
         return [_described(file, rows.get((file.name, file.sha512))) for file in files]
 
     def files(self, ark: str, version: int | None = None) -> list[StoredFile]:
-        """The files of a version, or of the newest, by name."""
+        """List the files of a version, or of the newest, by name."""
         inventory = self.read(ark)
         names = _version(inventory, version).names()
         root = ocfl_inventory.object_root(ark)
@@ -254,7 +269,7 @@ class Depository:
     def open_file(
         self, ark: str, name: str, version: int | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """The bytes of one file, in chunks."""
+        """Open one file as a stream of chunks."""
         inventory = self.read(ark)
         digest = _version(inventory, version).names().get(name)
         if digest is None:
@@ -263,16 +278,16 @@ class Depository:
         return self._objects.get_stream(f"{root}/{inventory.content_of(digest)}")
 
     def read_file(self, ark: str, name: str, version: int | None = None) -> bytes | None:
-        """Read one small file of a version, or the newest; None if there is no object or file.
+        """Read one small file of a version, or of the newest; None if there is no object or file.
 
-        Raises Invalid, which names the file, if the store does not have its content any more.
+        Raises Invalid, which names the file, if its content is missing or damaged.
         """
         root = ocfl_inventory.object_root(ark)
-        found = self._load(ark, f"{root}/{INVENTORY}")
-        digest = _version(found.inventory, version).names().get(name) if found else None
-        if found is None or digest is None:
+        current = self._load(ark, f"{root}/{INVENTORY}")
+        digest = _version(current.inventory, version).names().get(name) if current else None
+        if current is None or digest is None:
             return None
-        key = f"{root}/{found.inventory.content_of(digest)}"
+        key = f"{root}/{current.inventory.content_of(digest)}"
         try:
             content = self._objects.get(key)
         except NotFound:
@@ -285,31 +300,31 @@ class Depository:
         return content
 
     def verify(self, ark: str) -> list[str]:
-        """Read every byte of the object again, and say what is wrong with it."""
+        """Read every byte of the object; return its faults."""
         return verify_object(self._objects, ark)
 
     def lost_files(self, ark: str, expected: Mapping[int, int]) -> list[str]:
-        """List the files that are missing or have another size, without reading any.
+        """List missing files and files of another size, without reading them.
 
-        `expected` has the bytes that each version was recorded with.
+        `expected` has the recorded bytes of each version.
         """
         return lost_files(self._objects, self.read(ark), expected)
 
-    def _load(self, ark: str, key: str) -> _Found | None:
+    def _load(self, ark: str, key: str) -> _LoadedInventory | None:
         try:
             content = self._objects.get(key)
         except NotFound:
             return None
-        return _Found(ocfl_inventory.decode(content, ark, key), content)
+        return _LoadedInventory(ocfl_inventory.decode(content, ark, key), content)
 
-    def _settle(self, ark: str, root: str) -> _Found | None:
-        """Finish what a killed writer had decided; give the object as it is then."""
+    def _finish_version(self, ark: str, root: str) -> _LoadedInventory | None:
+        """Announce a version that a killed writer decided; return the current object."""
         current = self._load(ark, f"{root}/{INVENTORY}")
         number = current.inventory.head_number + 1 if current else 1
         decided = self._load(ark, f"{root}/v{number}/{INVENTORY}")
         if decided is None:
             if current is not None:
-                self._mend_sidecar(root, current)
+                self._repair_sidecar(root, current)
             return current
         earlier = {**decided.inventory.versions}
         earlier.pop(f"v{number}", None)
@@ -320,12 +335,12 @@ class Depository:
             )
         if not self._announce(root, decided):
             raise Conflict(
-                f"{root}/v{number}/{INVENTORY} names content that is not there, or is given up at "
+                f"{root}/v{number}/{INVENTORY} names missing content, or is being abandoned at "
                 f"this moment; if it stays so, verify {ark} and remove what does not belong to it"
             )
         return decided
 
-    def _mend_sidecar(self, root: str, current: _Found) -> None:
+    def _repair_sidecar(self, root: str, current: _LoadedInventory) -> None:
         expected = ocfl_inventory.sidecar(current.content)
         try:
             if self._objects.get(f"{root}/{SIDECAR}").split()[:1] == expected.split()[:1]:
@@ -339,10 +354,10 @@ class Depository:
                 f"{current.inventory.head} agree with it; restore it before the next deposit"
             )
         self._objects.put(f"{root}/{SIDECAR}", expected)
-        # A later version may have been announced meanwhile, with the digest just overwritten.
+        # A later version may have been announced meanwhile; its digest was just overwritten.
         now = self._load(current.inventory.id, f"{root}/{INVENTORY}")
         if now is not None and now.content != current.content:
-            self._mend_sidecar(root, now)
+            self._repair_sidecar(root, now)
 
     def _check_earlier(
         self,
@@ -353,32 +368,34 @@ class Depository:
         *,
         by_digest: bool,
     ) -> None:
-        """Check the content of earlier versions that the next one lists; costs one listing.
+        """Check the content of earlier versions that the next one inherits; costs one listing.
 
-        Content that the deposit brings again, and that is damaged, is stored again in its place.
+        Damaged content that the deposit brings again is stored again under the same key.
         """
         sizes = self._sizes(root)
-        brought = {file.sha512: file for file in files if file.sha512 in before.manifest}
-        for digest, file in brought.items():
+        redeposited = {file.sha512: file for file in files if file.sha512 in before.manifest}
+        for digest, file in redeposited.items():
             key = f"{root}/{before.content_of(digest)}"
             is_good = sizes.get(key) == file.size
             if not is_good or (by_digest and digest_of(self._objects, key) != digest):
-                log.warning("%s was damaged, and is stored again: ark=%s", key, before.id)
+                log.warning("stored damaged content again: key=%s ark=%s", key, before.id)
                 self._objects.put(key, checked_bytes(file), size=file.size)
-        old = {n: d for n, d in names.items() if d in before.manifest and d not in brought}
+        old = {n: d for n, d in names.items() if d in before.manifest and d not in redeposited}
         check_inherited(self._objects, root, before, old, sizes, by_digest=by_digest)
 
     def _put_content(
         self, root: str, before: Inventory | None, after: Inventory, files: Sequence[NewFile]
     ) -> bool:
-        """Store what is new, reading every file again: only the bytes of its digest are kept.
+        """Store new content, and verify the digest of every file while reading it.
 
-        False if the version has been decided meanwhile: whoever slept over that must begin anew.
+        Return False if the version was decided meanwhile: the caller has to start again.
         """
         old = before.manifest if before else {}
         new = {d: f"{root}/{after.content_of(d)}" for d in after.manifest if d not in old}
-        left = {entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")}
-        if f"{root}/{after.head}/{INVENTORY}" in left:
+        existing_sizes = {
+            entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")
+        }
+        if f"{root}/{after.head}/{INVENTORY}" in existing_sizes:
             return False
         try:
             for file in files:
@@ -386,54 +403,58 @@ class Depository:
                 if not key:
                     for _ in checked_bytes(file):
                         pass
-                elif left.get(key) != file.size or digest_of(self._objects, key) != file.sha512:
+                elif (
+                    existing_sizes.get(key) != file.size
+                    or digest_of(self._objects, key) != file.sha512
+                ):
                     self._objects.put(key, checked_bytes(file), size=file.size)
         except (PenstockError, OSError):
-            # Whoever slept finds its files gone: another has done it all, and cleared up before.
+            # The files of a late writer may be missing: another worker stored and removed them.
             with suppress(PenstockError):
                 self._yield_to(root, after)
             raise
         return True
 
-    def _yield_to(self, root: str, inventory: Inventory) -> _Found | None:
-        """What was decided in place of this, without what this one wrote beside it."""
+    def _yield_to(self, root: str, inventory: Inventory) -> _LoadedInventory | None:
+        """Return the version that was decided instead, and remove the content of this deposit."""
         decided = self._load(inventory.id, f"{root}/{inventory.head}/{INVENTORY}")
         if decided is not None:
             self._clear(root, decided.inventory)
         return decided
 
-    def _decide(self, root: str, made: _Found, key: str) -> bool:
-        """Put the version's inventory; False if this same deposit has put one already."""
-        where = f"{root}/{made.inventory.head}/{INVENTORY}"
+    def _decide(self, root: str, new: _LoadedInventory, key: str) -> bool:
+        """Put the version's inventory; False if the same deposit has already put one."""
+        where = f"{root}/{new.inventory.head}/{INVENTORY}"
         try:
-            self._objects.put(where, made.content, if_absent=True)
+            self._objects.put(where, new.content, if_absent=True)
         except Conflict as conflict:
-            other = self._yield_to(root, made.inventory)
+            other = self._yield_to(root, new.inventory)
             if other and other.inventory.number_of(key):
                 return False
             raise Conflict(
-                f"another deposit is making version {made.inventory.head_number} of "
-                f"{made.inventory.id}; run this one again when that has ended"
+                f"another deposit is making version {new.inventory.head_number} of "
+                f"{new.inventory.id}; run this one again when it has ended"
             ) from conflict
         return True
 
-    def _announce(self, root: str, found: _Found) -> bool:
-        """Let readers see a version that is decided, unless they see a later one already.
+    def _announce(self, root: str, decided: _LoadedInventory) -> bool:
+        """Make a decided version visible to readers, unless they see a later one already.
 
-        Whoever slept meanwhile, and comes last, must not take them back: so it looks before, and
-        once more after. False if the version was given up, or is not whole.
+        A late writer must not make an older version visible again, so this reads the current
+        inventory before, and checks for a later version after. False if the version is abandoned or
+        incomplete.
         """
-        inventory, sidecar = found.inventory, ocfl_inventory.sidecar(found.content)
+        inventory, sidecar = decided.inventory, ocfl_inventory.sidecar(decided.content)
         key = inventory.versions[inventory.head].key
-        # First the mark, then the content: the mark is gone only after the content is.
-        if key and self._objects.exists(mark_of(f"{root}/{inventory.head}", key)):
+        # Check the mark before the content: `abandon` removes the mark after the content.
+        if key and self._objects.exists(abandoned_mark(f"{root}/{inventory.head}", key)):
             return False
         if not self._clear(root, inventory):
             return False
         self._objects.put(f"{root}/{inventory.head}/{SIDECAR}", sidecar)
         current = self._load(inventory.id, f"{root}/{INVENTORY}")
         if current is None or current.inventory.head_number <= inventory.head_number:
-            self._objects.put(f"{root}/{INVENTORY}", found.content)
+            self._objects.put(f"{root}/{INVENTORY}", decided.content)
             self._objects.put(f"{root}/{SIDECAR}", sidecar)
         later = f"{root}/v{inventory.head_number + 1}/{INVENTORY}"
         if (newer := self._load(inventory.id, later)) is not None:
@@ -441,21 +462,21 @@ class Depository:
         return True
 
     def _clear(self, root: str, inventory: Inventory) -> bool:
-        """Remove what others, who were killed or came late, have left in decided versions.
+        """Remove content that killed or late writers left in decided versions.
 
-        False, and nothing is removed, if content of the newest version is not there.
+        Return False, and remove nothing, if content of the newest version is missing.
         """
         entries = list(self._objects.list(root))
         if not is_whole(self._objects, root, inventory, entries):
             return False
-        named = {path for paths in inventory.manifest.values() for path in paths}
+        named_paths = {path for paths in inventory.manifest.values() for path in paths}
         for version in inventory.versions:
-            named |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
+            named_paths |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
         is_declared = False
         for entry in entries:
             path = entry.key.removeprefix(f"{root}/")
             is_declared |= path == ocfl_inventory.DECLARATION
-            if path.partition("/")[0] in inventory.versions and path not in named:
+            if path.partition("/")[0] in inventory.versions and path not in named_paths:
                 self._objects.delete(entry.key)
         if not is_declared:
             self._objects.put(
@@ -464,25 +485,25 @@ class Depository:
         return True
 
     def _withdraw(self, ark: str, place: str, key: str) -> None:
-        """Take back what a deposit decided when its content was already being removed."""
+        """Withdraw a version that a deposit decided while its content was being removed."""
         decided = self._load(ark, f"{place}/{INVENTORY}")
         if decided is None or decided.inventory.versions[decided.inventory.head].key != key:
             return
         root = ocfl_inventory.object_root(ark)
         if not is_whole(self._objects, root, decided.inventory, self._objects.list(root)):
-            remove_begun(self._objects, place, key)
+            remove_deposit_content(self._objects, place, key)
             self._objects.delete(f"{place}/{INVENTORY}")
 
     def _stored(
         self,
-        found: _Found,
+        current: _LoadedInventory,
         root: str,
         key: str,
         *,
         is_new: bool = False,
         files: Sequence[NewFile] = (),
-    ) -> Stored:
-        inventory = found.inventory
+    ) -> StoredVersion:
+        inventory = current.inventory
         number = inventory.number_of(key) or inventory.head_number
         names = _version(inventory, number).names()
         sizes = {file.sha512: file.size for file in files}
@@ -490,10 +511,10 @@ class Depository:
             listed = self._sizes(root)
             for digest in set(names.values()):
                 sizes[digest] = listed.get(f"{root}/{inventory.content_of(digest)}", 0)
-        content = found.content
+        content = current.content
         if number != inventory.head_number:
             content = self._objects.get(f"{root}/v{number}/{INVENTORY}")
-        return Stored(
+        return StoredVersion(
             ark=inventory.id,
             version=number,
             location=root,
@@ -513,7 +534,7 @@ def _names_before(inventory: Inventory, number: int) -> dict[str, str]:
     return {} if version is None else version.names()
 
 
-def _described(file: StoredFile, row: checkm.Row | None) -> StoredFile:
+def _described(file: StoredFile, row: checkm.CheckmRow | None) -> StoredFile:
     if row is None:
         return file
     return replace(file, modified=row.modified, mime=row.mime)

@@ -1,4 +1,4 @@
-"""The rows of ingest, one frozen value per table; field order is column order."""
+"""The rows of the ingest tables, one frozen value per table; field order is column order."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ from penstock.ingest.models import (
     Configuration,
     Identifiers,
     IngestJob,
-    Place,
-    Step,
+    QueuePosition,
+    StageEntry,
     Submission,
     to_json,
 )
@@ -20,20 +20,18 @@ from penstock.states import BatchState, IngestState
 _decode_submission = msgspec.json.Decoder(Submission).decode
 _decode_configuration = msgspec.json.Decoder(Configuration).decode
 _decode_identifiers = msgspec.json.Decoder(Identifiers).decode
-_decode_history = msgspec.json.Decoder(tuple[Step, ...]).decode
+_decode_history = msgspec.json.Decoder(tuple[StageEntry, ...]).decode
 
 
 class CounterRow(Row, frozen=True):
-    """How many of something were numbered."""
+    """The last number of a sequence."""
 
     name: str
     value: int
 
 
 class RangeRow(Row, frozen=True):
-    """The numbers that a queue outside the database may give, and the last that it is known to have
-    given.
-    """
+    """The numbers of a queue outside the database; `given` is the last number known as issued."""
 
     queue: str
     name: str
@@ -43,7 +41,7 @@ class RangeRow(Row, frozen=True):
 
 
 class SessionRow(Row, frozen=True):
-    """A process that holds locks; it counts as alive until then, for so long after each beat."""
+    """A session that has locks; each heartbeat moves `alive_until` by `lasts`."""
 
     id: str
     owner: str
@@ -68,7 +66,7 @@ class BatchRow(Row, frozen=True):
 
     @property
     def value(self) -> Batch:
-        """The batch as callers see it."""
+        """The batch in this row."""
         return Batch(
             id=self.id,
             submission=_decode_submission(self.submission),
@@ -82,7 +80,7 @@ class BatchRow(Row, frozen=True):
         )
 
 
-class JobRow(Row, frozen=True):
+class IngestJobRow(Row, frozen=True):
     """An ingest job."""
 
     id: str
@@ -104,8 +102,8 @@ class JobRow(Row, frozen=True):
     locked_by: str
 
     @classmethod
-    def of(cls, job: IngestJob) -> "JobRow":
-        """The row that keeps a job."""
+    def of(cls, job: IngestJob) -> "IngestJobRow":
+        """Build the row of a job."""
         return cls(
             id=job.id,
             batch_id=job.batch_id,
@@ -128,7 +126,7 @@ class JobRow(Row, frozen=True):
 
     @property
     def value(self) -> IngestJob:
-        """The job as callers see it."""
+        """The job in this row."""
         last = self.last_successful_status
         return IngestJob(
             id=self.id,
@@ -149,13 +147,13 @@ class JobRow(Row, frozen=True):
         )
 
     @property
-    def place(self) -> Place:
-        """Where it stands in the queue of its state."""
-        return Place(self.priority, self.id)
+    def position(self) -> QueuePosition:
+        """The position in the queue of its state."""
+        return QueuePosition(self.priority, self.id)
 
 
-class JobAdvance(Row, frozen=True):
-    """What a move changes of a job."""
+class IngestJobAdvance(Row, frozen=True):
+    """The columns that a transition of a job changes."""
 
     id: str
     identifiers: str
@@ -175,7 +173,7 @@ class JobAdvance(Row, frozen=True):
 
 
 class TallyRow(Row, frozen=True):
-    """How many jobs of a batch are in a state, and the bytes they need."""
+    """The number of a batch's jobs in a state, and the bytes they need."""
 
     batch_id: str
     status: IngestState
@@ -183,8 +181,8 @@ class TallyRow(Row, frozen=True):
     bytes: int
 
 
-class HoldRow(Row, frozen=True):
-    """A collection, or the whole queue, that an administrator has stopped."""
+class IngestHoldRow(Row, frozen=True):
+    """A hold of a collection or of the whole queue."""
 
     kind: str
     name: str

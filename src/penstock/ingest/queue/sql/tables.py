@@ -1,4 +1,4 @@
-"""The rows of ingest as a batch of writes sees them, beside the catalog's own."""
+"""The ingest tables in a unit of work."""
 
 from typing import Any, TypeVar
 
@@ -8,13 +8,13 @@ from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, lasts
 from penstock.errors import NotFound
-from penstock.ingest.models import HoldKind, Place
+from penstock.ingest.models import IngestHoldKind, QueuePosition
 from penstock.ingest.queue.sql.rows import (
     BatchRow,
     CounterRow,
-    HoldRow,
-    JobAdvance,
-    JobRow,
+    IngestHoldRow,
+    IngestJobAdvance,
+    IngestJobRow,
     RangeRow,
     SessionRow,
     TallyRow,
@@ -28,13 +28,12 @@ TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
 RangeKey = tuple[str, str]
 
-QUEUE = "ingest"  # the name of the one queue, where it is held
-ALL_BATCHES = ""  # what stands for all of them together, where jobs are counted
-_FIRST = Place(-1, "")
+ALL_BATCHES = ""  # the batch id of the total counts
+_FIRST = QueuePosition(-1, "")
 _OPEN = tuple(state for state in IngestState if side_of(state) is BatchSide.PROCESSING)
 
 
-R = TypeVar("R", JobRow, BatchRow, SessionRow)
+R = TypeVar("R", IngestJobRow, BatchRow, SessionRow)
 
 
 class _Gone(Struct, frozen=True):
@@ -47,7 +46,7 @@ class _GoneHold(Struct, frozen=True):
 
 
 class IngestTables:
-    """Rows by table."""
+    """The cached rows of the ingest tables."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
@@ -57,18 +56,23 @@ class IngestTables:
         self.sessions: TableCache[SessionRow] = TableCache(self._fetch_sessions, undo)
         self.batches: TableCache[BatchRow] = TableCache(self._fetch_batches, undo)
         self.keys: TableCache[str] = TableCache(self._fetch_keys, undo)
-        self.jobs: TableCache[JobRow] = TableCache(self._fetch_jobs, undo)
+        self.jobs: TableCache[IngestJobRow] = TableCache(self._fetch_jobs, undo)
         self.tallies: TableCache[TallyRow] = TableCache(self._fetch_tallies, undo)
-        self.holds: TableCache[HoldRow] = TableCache(self._fetch_holds, undo)
+        self.holds: TableCache[IngestHoldRow] = TableCache(self._fetch_holds, undo)
         self.cached = (
-            self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
-            self.tallies, self.holds,
-        )  # fmt: skip
+            self.counters,
+            self.ranges,
+            self.sessions,
+            self.batches,
+            self.keys,
+            self.jobs,
+            self.tallies,
+            self.holds,
+        )
         self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
-        jobs, advances = self.jobs.parted(JobAdvance)
+        jobs, advances = self.jobs.parted(IngestJobAdvance)
         return [
             ("put_ingest_counters", self.counters.changed()),
             ("put_ingest_ranges", self.ranges.changed()),
@@ -86,26 +90,25 @@ class IngestTables:
         ]
 
     def next_number(self, name: str, count: int = 1) -> int:
-        """The first of so many numbers that were never given out."""
+        """Take `count` new numbers of a sequence; return the first."""
         row = self.counters.get(name) or CounterRow(name, 0)
         self.counters.put(name, replace(row, value=row.value + count))
         return row.value + 1
 
-    def is_held(self, kind: HoldKind, name: str) -> bool:
-        """Whether an administrator has stopped it."""
+    def is_held(self, kind: IngestHoldKind, name: str) -> bool:
         return self.holds.get((kind, name)) is not None
 
     def batch(self, batch_id: str) -> BatchRow:
-        """The batch, or NotFound."""
+        """Return the batch, or raise NotFound."""
         row = self.batches.get(batch_id)
         if row is None:
             raise NotFound(f"there is no batch {batch_id!r}; `penstock ingest list` lists them")
         return row
 
-    def put_job(self, before: JobRow | None, after: JobRow | None) -> None:
-        """Change a job, and the counts of its batch and of all."""
+    def put_job(self, before: IngestJobRow | None, after: IngestJobRow | None) -> None:
+        """Write a job, and the counts of its batch and of all batches."""
         row = after or before
-        assert row is not None, "a change is of something"
+        assert row is not None, "a change has a row before or after"
         self.jobs.put(row.id, after)
         same = before and after and before.status == after.status
         if same and before and after and before.space_needed == after.space_needed:
@@ -115,7 +118,7 @@ class IngestTables:
         if after is not None:
             self._count(after, +1)
 
-    def _count(self, job: JobRow, sign: int) -> None:
+    def _count(self, job: IngestJobRow, sign: int) -> None:
         for batch_id in (job.batch_id, ALL_BATCHES):
             key = (batch_id, IngestState(job.status))
             row = self.tallies.get(key) or TallyRow(*key, 0, 0)
@@ -123,53 +126,55 @@ class IngestTables:
             self.tallies.put(key, replace(row, jobs=row.jobs + sign, bytes=size))
 
     def has_open_jobs(self, batch_id: str) -> bool:
-        """Whether some job of a batch is under way or held."""
+        """Whether any job of a batch is under way or held."""
         self.tallies.prefetch((batch_id, state) for state in _OPEN)
         rows = (self.tallies.get((batch_id, state)) for state in _OPEN)
         return any(row is not None and row.jobs for row in rows)
 
-    def free_jobs(self, status: IngestState, most: int, after: Place | None) -> list[JobRow]:
-        """Jobs in a state that nobody has locked, in the order of their places."""
-        place = after or _FIRST
-        on_their_way = self.jobs.unstored()
+    def free_jobs(
+        self, status: IngestState, most: int, after: QueuePosition | None
+    ) -> list[IngestJobRow]:
+        """Return unlocked jobs in a state, in queue order."""
+        position = after or _FIRST
+        unstored = self.jobs.unstored()
         stored = self._uow.tx.rows(
-            JobRow,
+            IngestJobRow,
             "free_ingest_jobs",
             status=status,
-            priority=place.priority,
-            id=place.id,
-            most=most + len(on_their_way),
+            priority=position.priority,
+            id=position.id,
+            most=most + len(unstored),
         )
-        rows = _current(self.jobs, stored, on_their_way)
-        free = [r for r in rows if r.status == status and not r.locked_by and r.place > place]
-        free.sort(key=lambda row: row.place)
+        rows = _current(self.jobs, stored, unstored)
+        free = [r for r in rows if r.status == status and not r.locked_by and r.position > position]
+        free.sort(key=lambda row: row.position)
         return free[:most]
 
     def free_batches(self, status: BatchState, most: int, after: str) -> list[BatchRow]:
-        """Batches in a state that nobody has locked, younger than one of them, oldest first."""
-        on_their_way = self.batches.unstored()
+        """Return unlocked batches in a state with later ids than `after`, oldest first."""
+        unstored = self.batches.unstored()
         stored = self._uow.tx.rows(
             BatchRow,
             "free_ingest_batches",
             status=status,
             after=after,
-            most=most + len(on_their_way),
+            most=most + len(unstored),
         )
-        rows = _current(self.batches, stored, on_their_way)
+        rows = _current(self.batches, stored, unstored)
         free = [r for r in rows if r.status == status and r.id > after and not r.locked_by]
         free.sort(key=lambda row: row.id)
         return free[:most]
 
     def silent_sessions(self, now: Micros) -> list[SessionRow]:
-        """Sessions that are over, although they did not end."""
+        """Return expired sessions."""
         stored = self._uow.tx.rows(SessionRow, "silent_ingest_sessions", now=now)
         rows = _current(self.sessions, stored, self.sessions.unstored())
         return [row for row in rows if not lasts(row.alive_until, row.lasts, now)]
 
     def unlock(self, session: str) -> None:
-        """Free everything that a session has locked."""
+        """Release every lock of a session."""
         tx = self._uow.tx
-        jobs = tx.rows(JobRow, "ingest_jobs_locked", session=session)
+        jobs = tx.rows(IngestJobRow, "ingest_jobs_locked", session=session)
         for job in _current(self.jobs, jobs, self.jobs.unstored()):
             if job.locked_by == session:
                 self.jobs.put(job.id, replace(job, locked_by=""))
@@ -198,22 +203,22 @@ class IngestTables:
     def _fetch_keys(self, hashes: list[str]) -> dict[str, str]:
         return dict(self._uow.tx.fetch("ingest_batches_by_keys", ids=hashes))
 
-    def _fetch_jobs(self, ids: list[str]) -> dict[str, JobRow]:
-        return {r.id: r for r in self._uow.tx.rows(JobRow, "ingest_jobs_by_ids", ids=ids)}
+    def _fetch_jobs(self, ids: list[str]) -> dict[str, IngestJobRow]:
+        return {r.id: r for r in self._uow.tx.rows(IngestJobRow, "ingest_jobs_by_ids", ids=ids)}
 
     def _fetch_tallies(self, keys: list[TallyKey]) -> dict[TallyKey, TallyRow]:
         batches = list(dict.fromkeys(batch for batch, _ in keys))
         rows = self._uow.tx.rows(TallyRow, "ingest_tallies_by_batches", ids=batches)
         return {(row.batch_id, IngestState(row.status)): row for row in rows}
 
-    def _fetch_holds(self, keys: list[HoldKey]) -> dict[HoldKey, HoldRow]:
-        rows = self._uow.tx.rows(HoldRow, "all_ingest_holds")
+    def _fetch_holds(self, keys: list[HoldKey]) -> dict[HoldKey, IngestHoldRow]:
+        rows = self._uow.tx.rows(IngestHoldRow, "all_ingest_holds")
         return {(row.kind, row.name): row for row in rows}
 
 
-def _current(shelf: TableCache[R], stored: list[R], on_their_way: list[R]) -> list[R]:
-    """Rows that a query found, and rows it may have missed, as this batch of writes has them."""
+def _current(cache: TableCache[R], stored: list[R], unstored: list[R]) -> list[R]:
+    """Return the current values of rows that a query found, and of unstored rows it missed."""
     for row in stored:
-        shelf.learn(row.id, row)
-    found = (shelf.get(key) for key in {row.id: None for row in (*stored, *on_their_way)})
-    return [row for row in found if row is not None]
+        cache.learn(row.id, row)
+    rows = (cache.get(key) for key in {row.id: None for row in (*stored, *unstored)})
+    return [row for row in rows if row is not None]

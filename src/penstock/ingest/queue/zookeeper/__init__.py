@@ -1,1 +1,1 @@
-"""Batches and ingest jobs in ZooKeeper."""
+"""The ingest queue in ZooKeeper."""

@@ -1,9 +1,9 @@
-"""What one process remembers of batches: in which state each is, and which have no job left.
+"""Caches of one process: the queues of stages, the states of batches, and their open jobs.
 
-ZooKeeper cannot be asked which batches are in a state. So the state of every batch is read once,
-and of those that are not completed again when some batch was changed, which the version of
-`/batches` tells: a claim costs one read while nothing happens. Reading again takes a 20th of the
-time at most. What is remembered may be old: a claim looks at the batch once it is locked.
+ZooKeeper has no query for the batches in a state. So the process reads the state of every batch
+once. When the version of `/batches` shows a change, it reads the batches that are not completed
+again. A claim without changes costs one read. Repeated reads take at most a 20th of the time. The
+cache may be stale, so a claim reads a batch again after locking it.
 """
 
 import threading
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock.errors import Invalid
-from penstock.ingest.models import Place
+from penstock.ingest.models import QueuePosition
 from penstock.ingest.queue.zookeeper.layout import (
     BATCHES,
     batch_path,
@@ -26,15 +26,19 @@ from penstock.ingest.queue.zookeeper.layout import (
 )
 from penstock.ingest.transitions import BatchSide
 from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Session
+from penstock.zookeeper import ZooKeeperSession
 
-LISTING_SECONDS_MIN: Final = 1.0  # between two listings of a queue that is not used up
-LISTING_SHARE: Final = 20  # at most a 20th of the time is spent on listings,
-LISTING_FREE: Final = 100  # unless they are as short as this
+LISTING_SECONDS_MIN: Final = 1.0  # between two listings of a queue that still has entries
+LISTING_SHARE: Final = 20  # listings take at most a 20th of the time,
+LISTING_FREE: Final = 100  # unless they have at most this many entries
+
+READING_SECONDS_MAX: Final = 10.0  # until everything is read again, also without a change
+ENDING_SECONDS_MIN: Final = 1.0  # between two reads of a batch with open jobs
+FEW: Final = 100  # open jobs of a batch that is watched; a watch lists them all
 
 
 class Bell:
-    """Rung when something may have changed; each thread hears each ring once, also a past one."""
+    """A signal that something may have changed; each thread sees each ring once."""
 
     def __init__(self) -> None:
         self._rings = 0
@@ -42,13 +46,13 @@ class Bell:
         self._heard = threading.local()
 
     def ring(self) -> None:
-        """Let whoever waits go on."""
+        """Wake all waiting threads."""
         with self._rung:
             self._rings += 1
             self._rung.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Return at the next ring, or at once if there was one since this thread waited last."""
+        """Wait for the next ring; return at once after a ring since this thread's last wait."""
         heard = getattr(self._heard, "rings", 0)
         with self._rung:
             self._rung.wait_for(lambda: self._rings != heard, seconds)
@@ -56,7 +60,7 @@ class Bell:
 
 
 class Listing:
-    """When to list children again: a watch says whether, the cost of the last time says when."""
+    """The schedule of repeated listings: after a watch fires, and after a pause by their cost."""
 
     def __init__(self, bell: Bell) -> None:
         self._bell = bell
@@ -65,7 +69,7 @@ class Listing:
         self.is_stale = True
 
     def fire(self) -> None:
-        """A watch saw a change; runs in a thread of kazoo's."""
+        """Note a change that a watch saw; runs in a thread of kazoo."""
         self.is_stale = True
         self._bell.ring()
 
@@ -74,9 +78,8 @@ class Listing:
         return time.monotonic() - self._listed_at >= max(seconds_min, self._pause)
 
     def make(self, read: Callable[[], list[str]]) -> list[str]:
-        """List now."""
         self.is_stale = False
-        begun = time.monotonic()
+        started = time.monotonic()
         listed: list[str] | None = None
         try:
             listed = read()
@@ -85,18 +88,22 @@ class Listing:
             self.is_stale |= listed is None
             self._listed_at = time.monotonic()
             is_free = listed is not None and len(listed) <= LISTING_FREE
-            self._pause = 0 if is_free else LISTING_SHARE * (self._listed_at - begun)
+            self._pause = 0 if is_free else LISTING_SHARE * (self._listed_at - started)
 
 
 class StageQueue:
-    """Entries of a state in their order, listed once and then handed out.
+    """The entries of a state's queue in their order, listed once and then handed out.
 
-    The queue is listed again when it is used up, and while it is not, at most once a second and
-    for a 20th of the time. What this process moves into the state is put in at its place at once.
+    The queue is listed again when no entries are left; before that, at most once a second and for a
+    20th of the time. Jobs that this process moves into the state are inserted at once.
     """
 
     def __init__(
-        self, session: Session, stage: IngestState, bell: Bell, is_ours: Callable[[str], bool]
+        self,
+        session: ZooKeeperSession,
+        stage: IngestState,
+        bell: Bell,
+        is_ours: Callable[[str], bool],
     ) -> None:
         self._session = session
         self._path = stage_path(stage)
@@ -104,18 +111,18 @@ class StageQueue:
         self._listing = Listing(bell)
         self._mutex = threading.Lock()
         self._names: list[str] = []
-        self._is_used = False  # nothing is remembered of a queue that this process never takes from
-        self._has_passed = False  # over entries that another session had locked
+        self._is_used = False  # a queue that this process never claims from is not cached
+        self._has_passed = False  # entries that another session had locked
 
     def refresh(self) -> None:
-        """List the queue, if that is worth it."""
+        """List the queue again if that is due."""
         with self._mutex:
             self._is_used = True
             listing = self._listing
             if listing.is_stale:
                 is_due = not self._names or listing.is_due()
             else:
-                # A lock that is given up changes nothing in the queue, and so fires no watch.
+                # The release of a lock does not change the queue, so it fires no watch.
                 is_due = self._has_passed and listing.is_due()
             if not is_due:
                 return
@@ -124,34 +131,34 @@ class StageQueue:
             )
             self._has_passed = False
 
-    def take(self, most: int, after: Place | None) -> list[Place]:
-        """The next entries that this process has not locked; nobody else in it gets them."""
-        taken: list[Place] = []
+    def take(self, most: int, after: QueuePosition | None) -> list[QueuePosition]:
+        """Take the next entries that this process has not locked; no other thread gets them."""
+        positions: list[QueuePosition] = []
         with self._mutex:
             start = 0 if after is None else bisect_right(self._names, entry_name(after))
             end = start
-            while len(taken) < most and end < len(self._names):
-                place = read_entry(self._names[end])
-                if place is not None and not self._is_ours(place.id):
-                    taken.append(place)
+            while len(positions) < most and end < len(self._names):
+                position = read_entry(self._names[end])
+                if position is not None and not self._is_ours(position.id):
+                    positions.append(position)
                 end += 1
             del self._names[start:end]
-        return taken
+        return positions
 
-    def passed(self) -> None:
-        """An entry was locked by another session: it may be free again later."""
+    def note_locked(self) -> None:
+        """Note that another session had locked an entry, which may be released later."""
         self._has_passed = True
 
-    def add(self, place: Place) -> None:
-        """Put an entry in at its place."""
-        name = entry_name(place)
+    def add(self, position: QueuePosition) -> None:
+        """Insert an entry at its position."""
+        name = entry_name(position)
         with self._mutex:
             if self._is_used and not self._holds(name):
                 insort(self._names, name)
 
-    def remove(self, place: Place) -> None:
-        """An entry is not there any more."""
-        name = entry_name(place)
+    def remove(self, position: QueuePosition) -> None:
+        """Remove an entry."""
+        name = entry_name(position)
         with self._mutex:
             if self._holds(name):
                 del self._names[bisect_left(self._names, name)]
@@ -161,15 +168,10 @@ class StageQueue:
         return index < len(self._names) and self._names[index] == name
 
 
-READING_SECONDS_MAX: Final = 10.0  # until all is read again, though no change was heard of
-ENDING_SECONDS_MIN: Final = 1.0  # between two looks at a batch whose jobs are under way
-FEW: Final = 100  # jobs left of a batch that is watched: to watch is to list
-
-
 class BatchIndex:
-    """The states of batches."""
+    """The cached states of batches."""
 
-    def __init__(self, session: Session, bell: Bell) -> None:
+    def __init__(self, session: ZooKeeperSession, bell: Bell) -> None:
         self._session = session
         self._mutex = threading.Lock()
         self._states: dict[str, BatchState] = {}
@@ -179,13 +181,13 @@ class BatchIndex:
         self._version = -1
 
     def ids(self, status: BatchState) -> list[str]:
-        """Batches that seem to be in a state, oldest first."""
+        """Return batches that are in a state according to the cache, oldest first."""
         with self._mutex:
             self._refresh()
             return sorted(batch for batch, state in self._states.items() if state is status)
 
     def note(self, batch_id: str, status: BatchState | None) -> None:
-        """A batch is in this state now, or gone."""
+        """Store the state of a batch; None if it is deleted."""
         with self._mutex:
             if status is None:
                 self._states.pop(batch_id, None)
@@ -216,13 +218,13 @@ class BatchIndex:
             self._states.pop(batch_id, None)
             if node is not None and (state := _state(batch_id, node[0])) is not None:
                 self._states[batch_id] = state
-        for gone in self._states.keys() - self._names:
-            del self._states[gone]
+        for batch_id in self._states.keys() - self._names:
+            del self._states[batch_id]
         return open_ids
 
 
 class _Ending:
-    """When to look whether a batch has jobs left."""
+    """The schedule of reads of one batch's open jobs."""
 
     def __init__(self, bell: Bell) -> None:
         self._bell = bell
@@ -230,50 +232,52 @@ class _Ending:
         self.next_look = 0.0
 
     def fire(self) -> None:
-        """A job came or went; runs in a thread of kazoo's."""
+        """Note a change of the open jobs; runs in a thread of kazoo."""
         self.is_watched = False
         self.next_look = 0.0
         self._bell.ring()
 
 
-class Endings:
-    """Batches that are processing, watched for the end of their last job.
+class BatchEndings:
+    """Processing batches, watched for the end of their last job.
 
-    Whoever ends the last job moves its batch on. This is for the one who died just before that,
-    and it wakes those who wait for a batch to report.
+    The worker that ends the last job moves the batch on. This class covers a worker that dies
+    before that, and wakes the workers that wait for a batch to report.
     """
 
-    def __init__(self, session: Session, bell: Bell) -> None:
+    def __init__(self, session: ZooKeeperSession, bell: Bell) -> None:
         self._session = session
         self._bell = bell
         self._mutex = threading.Lock()
         self._endings: dict[str, _Ending] = {}
-        self._took = 0.0
+        self._read_seconds = 0.0
 
     def ended(self, processing: list[str]) -> list[str]:
-        """Those of these batches that have no job left; a batch costs one read a second."""
+        """Return the batches without open jobs; each batch costs one read a second."""
         with self._mutex:
-            for gone in self._endings.keys() - set(processing):
-                del self._endings[gone]
+            for batch_id in self._endings.keys() - set(processing):
+                del self._endings[batch_id]
             now = time.monotonic()
             due = []
             for batch_id in processing:
                 ending = self._endings.setdefault(batch_id, _Ending(self._bell))
                 if ending.next_look <= now:
-                    ending.next_look = now + max(ENDING_SECONDS_MIN, LISTING_SHARE * self._took)
+                    ending.next_look = now + max(
+                        ENDING_SECONDS_MIN, LISTING_SHARE * self._read_seconds
+                    )
                     due.append(batch_id)
             ended = [batch_id for batch_id in due if self._is_over(batch_id)]
-            self._took = time.monotonic() - now
+            self._read_seconds = time.monotonic() - now
             return ended
 
     def _is_over(self, batch_id: str) -> bool:
         path = side_path(batch_id, BatchSide.PROCESSING)
         ending = self._endings[batch_id]
-        left = self._session.children_count(path)
-        if 0 < left <= FEW and not ending.is_watched:
+        open_jobs = self._session.children_count(path)
+        if 0 < open_jobs <= FEW and not ending.is_watched:
             ending.is_watched = True
-            left = len(self._session.children(path, ending.fire))
-        return left == 0
+            open_jobs = len(self._session.children(path, ending.fire))
+        return open_jobs == 0
 
 
 def _state(batch_id: str, data: bytes) -> BatchState | None:

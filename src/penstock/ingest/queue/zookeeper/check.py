@@ -1,10 +1,10 @@
-"""Looking for what no crash should have left behind, where state is kept in ZooKeeper.
+"""The consistency check of the queue in ZooKeeper.
 
-Everything is listed and read once, a part at a time, while others go on working, so what seems
-wrong may just have been moved. A job that looks wrong is looked at again by itself, and believed
-only if its status has the same version before and after. An id without a status, or a batch without
-a job under way, may be the middle of what somebody does: it is looked at again after a while. An id
-with nothing below it is what a killed process has left. It is no fault, and a repair removes it.
+The check lists and reads everything once, in parts, while workers go on, so a job that seems wrong
+may just have moved. Such a job is read again by itself; a fault counts only if its status has the
+same version before and after. An id without a status, or a processing batch without open jobs, may
+be a change in progress: it is read again after a pause. A killed process leaves an id with nothing
+below it. That is no fault, and a repair removes it.
 """
 
 import logging
@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from penstock.errors import Invalid, PenstockError
-from penstock.ingest.models import IngestJob, Looked
+from penstock.ingest.models import CheckProgress, IngestJob
 from penstock.ingest.queue.zookeeper.layout import (
     BATCH_NODES,
     BATCHES,
@@ -41,13 +41,13 @@ from penstock.ingest.queue.zookeeper.layout import (
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.schema.ingest import Finding
 from penstock.states import BatchState
-from penstock.zookeeper import Create, Delete, Op, Session, Set
+from penstock.zookeeper import Create, Delete, Op, Set, ZooKeeperSession
 
-LOOKS_MAX: Final = 5  # at a job that others are changing
+LOOKS_MAX: Final = 5  # reads of a job that is being changed
 CHUNK: Final = 500  # jobs read, or batches listed, at once
-TELL_EVERY: Final = 100  # such parts
-# Whoever takes an id fills it milliseconds later, or has died.
-NEWBORN_SECONDS: Final = 2.0
+LOG_EVERY: Final = 100  # parts of CHUNK jobs
+# A live process fills a new id within milliseconds.
+NEW_ID_SECONDS: Final = 2.0
 
 Node = tuple[bytes, int] | None
 
@@ -55,111 +55,113 @@ log = logging.getLogger(__name__)
 
 
 class _Fault(Struct, frozen=True):
-    """Something wrong with a job, and the operations that put it right; None: nothing does."""
+    """A fault of a job, and the operations that repair it; None if nothing does."""
 
     what: str
     ops: list[Op] | None
 
 
-class Checking:
-    """One look at everything."""
+class QueueChecker:
+    """One check of the whole queue."""
 
-    def __init__(self, session: Session, report: Callable[[str], bool], *, repair: bool) -> None:
+    def __init__(
+        self, session: ZooKeeperSession, report: Callable[[str], bool], *, repair: bool
+    ) -> None:
         self._session = session
         self._report = report
         self._repair = repair
-        self._alive: set[str] = set()  # batches that have a status
+        self._batches_with_status: set[str] = set()  # batches that have a status
 
-    def steps(self) -> Iterator[Finding | Looked]:
-        """Everything that is wrong, and put right if asked; now and then how far it is."""
+    def steps(self) -> Iterator[Finding | CheckProgress]:
+        """Yield each fault, repaired if asked, and the progress from time to time."""
         batches = self._below(BATCHES, is_batch_id)
-        places = self._places(batches)
+        entries = self._list_entries(batches)
         statuses = self._statuses(batches)
-        self._alive = set(statuses)
+        self._batches_with_status = set(statuses)
         yield from self._unreadable_batches(sorted(statuses))
         jobs = self._below(JOBS, is_job_id)
-        unmade = yield from self._jobs(sorted({*jobs, *places}), places)
-        unmade_jobs = sorted(unmade.intersection(jobs))
-        empty = [batch_path(b) for b in batches if b not in self._alive]
-        empty += [job_path(job_id) for job_id in unmade_jobs]
+        without_status = yield from self._jobs(sorted({*jobs, *entries}), entries)
+        unused_jobs = sorted(without_status.intersection(jobs))
+        empty = [batch_path(b) for b in batches if b not in self._batches_with_status]
+        empty += [job_path(job_id) for job_id in unused_jobs]
         stuck = self._stuck(statuses)
         keys = self._lost(self._session.children(SUBMISSIONS))
         if empty or stuck or keys:
-            threading.Event().wait(NEWBORN_SECONDS)
+            threading.Event().wait(NEW_ID_SECONDS)
         for path in empty:
             yield from self._unused_id(path)
         yield from (self._stuck_batch(b) for b in self._stuck(self._statuses(stuck)))
         yield from (self._lost_key(key) for key in self._lost(keys))
 
     def _unreadable_batches(self, batches: Sequence[str]) -> Iterator[Finding]:
-        """Batches of which a node is missing or cannot be read."""
+        """Find batches with a missing or unreadable node."""
         for start in range(0, len(batches), CHUNK):
             chunk = batches[start : start + CHUNK]
             for batch_id, fault in zip(chunk, self._batch_faults(chunk), strict=True):
-                # One that was just deleted has lost its nodes, too: it is looked at again.
+                # A batch that is being deleted has lost its nodes too: read it again.
                 if fault and (again := self._batch_faults([batch_id])[0]):
                     yield Finding(again, f"batch {batch_id}", repairable=False)
 
     def _batch_faults(self, batches: Sequence[str]) -> list[str]:
-        """Why each batch cannot be read; empty if it can, or is not there."""
+        """Return why each batch is unreadable; empty if it is readable or does not exist."""
         nodes = iter(self._read(batch_path(b, name) for b in batches for name in BATCH_NODES))
         return [_batch_fault(b, {name: next(nodes) for name in BATCH_NODES}) for b in batches]
 
     def _statuses(self, batches: Sequence[str]) -> dict[str, bytes]:
-        """What the status nodes of batches say, where there are any."""
+        """Read the status nodes of batches, where they exist."""
         nodes = self._read(batch_path(batch_id, "status") for batch_id in batches)
         pairs = zip(batches, nodes, strict=True)
         return {batch_id: node[0] for batch_id, node in pairs if node is not None}
 
-    def _places(self, batches: list[str]) -> dict[str, list[str]]:
-        """Where each job stands: its entries in queues, and under batches."""
-        places: dict[str, list[str]] = defaultdict(list)
+    def _list_entries(self, batches: list[str]) -> dict[str, list[str]]:
+        """List the entries of each job in queues and below batches."""
+        entries: dict[str, list[str]] = defaultdict(list)
         queues = [stage_path(state) for state in QUEUED]
         for path, names in zip(queues, self._session.children_many(queues), strict=True):
             for name in names:
-                place = read_entry(name)
-                job_id = name.rpartition("-")[2] if place is None else place.id
-                places[job_id].append(f"{path}/{name}")
+                position = read_entry(name)
+                job_id = name.rpartition("-")[2] if position is None else position.id
+                entries[job_id].append(f"{path}/{name}")
         for start in range(0, len(batches), CHUNK):
             part = batches[start : start + CHUNK]
             sides = [side_path(batch_id, side) for batch_id in part for side in BatchSide]
             for path, names in zip(sides, self._session.children_many(sides), strict=True):
                 for name in names:
-                    places[name].append(f"{path}/{name}")
-        return places
+                    entries[name].append(f"{path}/{name}")
+        return entries
 
     def _jobs(
-        self, job_ids: list[str], places: dict[str, list[str]]
-    ) -> Generator[Finding | Looked, None, set[str]]:
-        """What is wrong with jobs; it comes to those of them that have no status."""
-        unmade: set[str] = set()
+        self, job_ids: list[str], entries: dict[str, list[str]]
+    ) -> Generator[Finding | CheckProgress, None, set[str]]:
+        """Yield the faults of jobs; return the jobs that have no status."""
+        without_status: set[str] = set()
         for start in range(0, len(job_ids), CHUNK):
             chunk = job_ids[start : start + CHUNK]
             nodes = iter(self._read(job_path(j, name) for j in chunk for name in JOB_NODES))
             for job_id in chunk:
                 read = {name: next(nodes) for name in JOB_NODES}
-                listed = set(places.pop(job_id, ()))
+                listed = set(entries.pop(job_id, ()))
                 if read["status"] is None:
-                    unmade.add(job_id)
+                    without_status.add(job_id)
                 if self._faults(job_id, read, listed):
                     yield from self._look(job_id, listed)
-            yield Looked(start + len(chunk), len(job_ids))
-            if (start // CHUNK + 1) % TELL_EVERY == 0:
+            yield CheckProgress(start + len(chunk), len(job_ids))
+            if (start // CHUNK + 1) % LOG_EVERY == 0:
                 log.info("%d of %d ingest jobs are checked", start + len(chunk), len(job_ids))
-        return unmade
+        return without_status
 
     def _look(self, job_id: str, listed: set[str]) -> list[Finding]:
-        """What is wrong with a job for sure."""
+        """Read a job again and return its certain faults."""
         for _ in range(LOOKS_MAX):
             read = dict(
                 zip(JOB_NODES, self._read(job_path(job_id, n) for n in JOB_NODES), strict=True)
             )
-            paths = sorted(listed | _right_places(_value(job_id, read)))
+            paths = sorted(listed | _expected_entries(_value(job_id, read)))
             there = {p for p, node in zip(paths, self._read(paths), strict=True) if node}
             status = self._session.get(job_path(job_id, "status"))
             if status == read["status"]:
                 faults = self._faults(job_id, read, there)
-                is_repaired = self._repair and self._put_right(job_id, status, faults)
+                is_repaired = self._repair and self._repair_job(job_id, status, faults)
                 return [
                     Finding(
                         fault.what,
@@ -171,36 +173,36 @@ class Checking:
                 ]
         return []
 
-    def _faults(self, job_id: str, read: dict[str, Node], places: set[str]) -> list[_Fault]:
+    def _faults(self, job_id: str, read: dict[str, Node], entries: set[str]) -> list[_Fault]:
         if read["status"] is None:
             return [
-                _Fault(f"is not there, but stands {_words(path)}", [Delete(path)])
-                for path in sorted(places)
+                _Fault(f"does not exist, but stands {_describe(path)}", [Delete(path)])
+                for path in sorted(entries)
             ]
         job = _value(job_id, read)
         if not isinstance(job, IngestJob):
             return [_Fault(job, None)]
-        if job.batch_id not in self._alive and not self._session.exists(
+        if job.batch_id not in self._batches_with_status and not self._session.exists(
             batch_path(job.batch_id, "status")
         ):
-            gone: list[Op] = [Delete(path) for path in sorted(places)]
-            gone += [Delete(job_path(job_id, name)) for name in JOB_NODES]
-            gone.append(Delete(job_path(job_id)))
-            return [_Fault("belongs to a batch that is not there", gone)]
-        right = _right_places(job)
+            deletion: list[Op] = [Delete(path) for path in sorted(entries)]
+            deletion += [Delete(job_path(job_id, name)) for name in JOB_NODES]
+            deletion.append(Delete(job_path(job_id)))
+            return [_Fault("belongs to a batch that does not exist", deletion)]
+        expected = _expected_entries(job)
         return [
             *(
-                _Fault(f"stands {_words(path)}, where it does not belong", [Delete(path)])
-                for path in sorted(places - right)
+                _Fault(f"stands {_describe(path)}, where it does not belong", [Delete(path)])
+                for path in sorted(entries - expected)
             ),
             *(
-                _Fault(f"does not stand {_words(path)}, where it belongs", [Create(path)])
-                for path in sorted(right - places)
+                _Fault(f"does not stand {_describe(path)}, where it belongs", [Create(path)])
+                for path in sorted(expected - entries)
             ),
         ]
 
-    def _put_right(self, job_id: str, status: Node, faults: Sequence[_Fault]) -> bool:
-        """Repair a job at once, if nobody has changed it since."""
+    def _repair_job(self, job_id: str, status: Node, faults: Sequence[_Fault]) -> bool:
+        """Repair a job in one transaction, if it is unchanged."""
         ops: list[Op] = [op for fault in faults for op in fault.ops or ()]
         if status is not None:
             ops.insert(0, Set(job_path(job_id, "status"), *status))
@@ -210,7 +212,7 @@ class Checking:
         return self._session.exists(path) and not self._session.exists(f"{path}/status")
 
     def _unused_id(self, path: str) -> Iterator[Finding]:
-        """An id without a status; one that a killed process has not used is only removed."""
+        """Report an id without a status; remove one that a killed process left unused."""
         if not self._is_unused(path):
             return
         name = path.rpartition("/")[2]
@@ -218,16 +220,16 @@ class Checking:
         if self._session.children_count(path):
             yield Finding("has lost its status", target, repairable=False)
         elif self._repair and self._do([Delete(path)]):
-            yield Finding("was numbered, but never made", target, repairable=True, repaired=True)
+            yield Finding("was numbered, but never created", target, repairable=True, repaired=True)
 
     def _stuck(self, statuses: Mapping[str, bytes]) -> list[str]:
-        """Batches that are processing without a job."""
+        """Find processing batches without open jobs."""
         states = {batch_id: _state(batch_id, data) for batch_id, data in statuses.items()}
         processing = [b for b, state in states.items() if state is BatchState.PROCESSING]
-        left = self._session.children_counts(
+        open_jobs = self._session.children_counts(
             [side_path(batch_id, BatchSide.PROCESSING) for batch_id in processing]
         )
-        return [b for b, jobs in zip(processing, left, strict=True) if not jobs]
+        return [b for b, jobs in zip(processing, open_jobs, strict=True) if not jobs]
 
     def _stuck_batch(self, batch_id: str) -> Finding:
         what = "is processing, but no job of it is"
@@ -235,16 +237,16 @@ class Checking:
         return Finding(what, f"batch {batch_id}", repairable=True, repaired=repaired)
 
     def _lost(self, keys: Sequence[str]) -> list[str]:
-        """Keys that name a batch that is not there."""
-        named = self._read(submission_path(key) for key in keys)
-        pairs = zip(keys, named, strict=True)
+        """Find keys that name a batch that does not exist."""
+        nodes = self._read(submission_path(key) for key in keys)
+        pairs = zip(keys, nodes, strict=True)
         batches = {key: node[0].decode(errors="replace") for key, node in pairs if node is not None}
         alive = self._statuses(sorted(set(filter(is_batch_id, batches.values()))))
         return [key for key, batch_id in batches.items() if batch_id not in alive]
 
     def _lost_key(self, key: str) -> Finding:
         repaired = self._repair and self._do([Delete(submission_path(key))])
-        what = "names a batch that is not there"
+        what = "names a batch that does not exist"
         return Finding(what, f"submission key {key}", repairable=True, repaired=repaired)
 
     def _below(self, path: str, is_id: Callable[[str], bool]) -> list[str]:
@@ -256,13 +258,13 @@ class Checking:
     def _do(self, ops: list[Op]) -> bool:
         try:
             self._session.multi(ops)
-        except PenstockError:  # somebody was faster; the next check tells
+        except PenstockError:  # a worker was faster; the next check reports the rest
             return False
         return True
 
 
 def _value(job_id: str, read: dict[str, Node]) -> IngestJob | str:
-    """The job, or why it cannot be read."""
+    """Return the job, or why it is unreadable."""
     version = 0 if (status := read["status"]) is None else status[1]
     data = {name: None if node is None else node[0] for name, node in read.items()}
     try:
@@ -282,17 +284,17 @@ def _batch_fault(batch_id: str, read: Mapping[str, Node]) -> str:
     return ""
 
 
-def _right_places(job: IngestJob | str) -> set[str]:
+def _expected_entries(job: IngestJob | str) -> set[str]:
     if not isinstance(job, IngestJob):
         return set()
     return {
-        entry_path(job.status, job.place),
+        entry_path(job.status, job.position),
         side_path(job.batch_id, side_of(job.status), job.id),
     }
 
 
-def _words(path: str) -> str:
-    """A place, for people."""
+def _describe(path: str) -> str:
+    """Describe the path of an entry."""
     *_, folder, name = path.split("/")
     if path.startswith(f"{JOBS}/{STATES}/"):
         return f"in the queue of {folder} as {name}"

@@ -1,7 +1,8 @@
-"""Counting jobs in ZooKeeper by the names in queues and under batches; no job is read for it.
+"""Reads of the queue in ZooKeeper: counts of jobs, batches, jobs and holds.
 
-The bytes that a job needs are read once for each state that it is seen in, since nothing else
-changes them: from one count to the next this costs as many reads as jobs have moved.
+Jobs are counted by the names in queues and below batches, without reading the jobs. The bytes that
+a job needs change only with its state, so they are read once for each state: a repeated count costs
+one read for each job that moved.
 """
 
 import threading
@@ -14,14 +15,20 @@ from typing import Final
 from msgspec.structs import replace
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob, Place, Tally
-from penstock.ingest.queue.port import BatchFilter
+from penstock.ingest.models import (
+    Batch,
+    IngestHold,
+    IngestHoldKind,
+    IngestJob,
+    QueuePosition,
+    Tally,
+)
+from penstock.ingest.queue.port import QUEUE, BatchFilter
 from penstock.ingest.queue.zookeeper.layout import (
     BATCH_NODES,
     BATCHES,
     HOLDS,
     JOB_NODES,
-    QUEUE,
     QUEUED,
     Data,
     batch_path,
@@ -40,25 +47,30 @@ from penstock.ingest.queue.zookeeper.layout import (
 )
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
-from penstock.zookeeper import Session
+from penstock.zookeeper import ZooKeeperSession
 
-SIZES_MAX: Final = 200_000  # remembered; some twenty megabytes
-LISTED_MAX: Final = 20_000  # jobs that are looked at for a list of batches
+SIZES_MAX: Final = 200_000  # cached sizes; about twenty megabytes
+LISTED_MAX: Final = 20_000  # jobs that are counted for a list of batches
 
 _OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSING)
 _ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
 
+REMEMBERED_MAX: Final = 10_000
+FAILED_LOOKED_AT: Final = 1000  # failed jobs that are read to find the latest
+CHUNK: Final = 200  # batches or jobs in one read, where some may be filtered out
+Node = tuple[bytes, int] | None
 
-class Tallies:
-    """How many jobs are in each state, and what they need."""
 
-    def __init__(self, session: Session) -> None:
+class TallyReader:
+    """A reader of the number of jobs in each state, and the bytes they need."""
+
+    def __init__(self, session: ZooKeeperSession) -> None:
         self._session = session
         self._mutex = threading.Lock()
         self._sizes: dict[str, tuple[IngestState, int]] = {}
 
     def of_all(self) -> list[Tally]:
-        """Jobs of all batches; bytes only of those downloading, which is what takes up space."""
+        """Count the jobs of all batches; bytes only of downloading jobs, which use up space."""
         counts = self._session.children_counts([stage_path(state) for state in QUEUED])
         downloading = IngestState.DOWNLOADING
         names = self._session.children(stage_path(downloading))
@@ -70,11 +82,11 @@ class Tallies:
         ]
 
     def of_batch(self, batch_id: str) -> list[Tally]:
-        """Jobs of one batch."""
+        """Count the jobs of one batch."""
         return self._of([batch_id])[batch_id] if is_batch_id(batch_id) else []
 
     def of_batches(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
-        """Jobs of several batches, the first ones that have no more than so many together."""
+        """Count the jobs of several batches, as long as they have at most LISTED_MAX together."""
         wanted = [batch_id for batch_id in batch_ids if is_batch_id(batch_id)]
         paths = [side_path(batch_id, side) for batch_id in wanted for side in BatchSide]
         counts = iter(self._session.children_counts(paths))
@@ -83,7 +95,7 @@ class Tallies:
         return self._of(few)
 
     def jobs_of(self, batch_id: str) -> int:
-        """How many jobs a batch has."""
+        """Return the number of a batch's jobs."""
         return sum(self._session.children_counts([side_path(batch_id, s) for s in BatchSide]))
 
     def _of(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
@@ -94,11 +106,11 @@ class Tallies:
         return {batch_id: _tallies(each, sizes) for batch_id, each in states.items()}
 
     def _states(self, batch_ids: Sequence[str]) -> dict[str, dict[str, IngestState]]:
-        """In which state each job of these batches is."""
+        """Return the state of each job of these batches."""
         paths = [side_path(batch_id, side) for batch_id in batch_ids for side in BatchSide]
         listed = iter(self._session.children_many(paths))
         states: dict[str, dict[str, IngestState]] = {}
-        under_way: dict[str, str] = {}  # the batch of each such job
+        under_way: dict[str, str] = {}  # the batch of each job under way
         for batch_id in batch_ids:
             sides = {side: next(listed) for side in BatchSide}
             states[batch_id] = {n: state for state, side in _ENDS.items() for n in sides[side]}
@@ -111,10 +123,10 @@ class Tallies:
         return states
 
     def _sizes_of(self, states: Mapping[str, IngestState]) -> dict[str, int]:
-        """The bytes that jobs in these states need."""
+        """Return the bytes that jobs in these states need."""
         with self._mutex:
-            known = {job: self._sizes.get(job, (None, 0)) for job in states}
-        sizes = {job: size for job, (state, size) in known.items() if state is states[job]}
+            cached = {job: self._sizes.get(job, (None, 0)) for job in states}
+        sizes = {job: size for job, (state, size) in cached.items() if state is states[job]}
         unread = [job for job in states if job not in sizes]
         paths = [job_path(job_id, "space_needed") for job_id in unread]
         nodes = self._session.get_many(paths)
@@ -138,32 +150,25 @@ def _tallies(states: Mapping[str, IngestState], sizes: Mapping[str, int]) -> lis
 def _size(data: bytes, path: str) -> int:
     try:
         return read_number(data, path)
-    except Invalid:  # `check` tells; one damaged node must not stop all that count
+    except Invalid:  # `check` reports it; one damaged node must not stop all counts
         return 0
 
 
 def _job_id(entry: str) -> str:
-    """The job of an entry in a queue, which begins with its priority."""
+    """Return the job id of a queue entry, which begins with a priority."""
     return entry.partition("-")[2]
 
 
-REMEMBERED_MAX: Final = 10_000
-FAILED_LOOKED_AT: Final = 1000  # failed jobs, for those that failed last
-CHUNK: Final = 200  # batches or jobs read at once where some of them may not be wanted
+class QueueReader:
+    """A reader of batches, jobs and holds."""
 
-Node = tuple[bytes, int] | None
-
-
-class Reading:
-    """Values as they stand in ZooKeeper."""
-
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZooKeeperSession) -> None:
         self._session = session
         self._mutex = threading.Lock()
         self._remembered: OrderedDict[str, IngestJob] = OrderedDict()
 
     def remember(self, job: IngestJob) -> None:
-        """Keep a job as it is at its version, which spares reading its other nodes again."""
+        """Cache a job at its version, so that its other nodes need not be read again."""
         with self._mutex:
             self._remembered[job.id] = job
             self._remembered.move_to_end(job.id)
@@ -171,7 +176,7 @@ class Reading:
                 self._remembered.popitem(last=False)
 
     def known(self, job_ids: Sequence[str]) -> dict[str, IngestJob]:
-        """Those of these jobs that are remembered; only their version tells if they are so yet."""
+        """Return cached jobs; the caller has to compare their versions."""
         with self._mutex:
             pairs = ((job_id, self._remembered.get(job_id)) for job_id in job_ids)
             return {job_id: job for job_id, job in pairs if job is not None}
@@ -179,38 +184,37 @@ class Reading:
     def jobs(
         self, job_ids: Sequence[str], locked_by: str | None = None
     ) -> list[IngestJob | Invalid | None]:
-        """The jobs with these ids, or why one cannot be read.
+        """Read jobs by id; an unreadable job gives its error.
 
-        With `locked_by`, the asker knows by whom they are locked.
+        With `locked_by` the caller knows the lock, and it is not read.
         """
-        known = self.known(job_ids)
+        cached = self.known(job_ids)
         first = JOB_NODES[0]
         paths = [job_path(job_id, first) for job_id in job_ids]
         for job_id in job_ids:
-            names = () if job_id in known else JOB_NODES[1:]
+            names = () if job_id in cached else JOB_NODES[1:]
             paths += [job_path(job_id, name) for name in names]
             paths += [] if locked_by is not None else [job_path(job_id, "lock")]
         nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
         changed = [
             job_id
-            for job_id, job in known.items()
+            for job_id, job in cached.items()
             if (node := nodes[job_path(job_id, first)]) is not None and node[1] != job.version
         ]
         if changed:
             paths = [job_path(job_id, name) for job_id in changed for name in JOB_NODES]
             nodes |= dict(zip(paths, self._session.get_many(paths), strict=True))
-        jobs = (self._job(job_id, nodes, known.get(job_id), locked_by) for job_id in job_ids)
+        jobs = (self._job(job_id, nodes, cached.get(job_id), locked_by) for job_id in job_ids)
         return list(jobs)
 
     def batches(self, batch_ids: Sequence[str]) -> list[Batch | Invalid | None]:
-        """The batches with these ids, or why one cannot be read."""
+        """Read batches by id; an unreadable batch gives its error."""
         names = (*BATCH_NODES, "lock")
         paths = [batch_path(batch_id, name) for batch_id in batch_ids for name in names]
         nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
         return [_batch(batch_id, nodes) for batch_id in batch_ids]
 
     def batch(self, batch_id: str) -> Batch:
-        """A batch, or NotFound."""
         batch = self.batches([batch_id])[0] if is_batch_id(batch_id) else None
         if batch is None:
             raise NotFound(f"there is no batch {batch_id!r}; `penstock ingest list` lists them")
@@ -219,7 +223,6 @@ class Reading:
         return batch
 
     def job(self, job_id: str) -> IngestJob:
-        """An ingest job, or NotFound."""
         job = self.jobs([job_id])[0] if is_job_id(job_id) else None
         if job is None:
             raise NotFound(
@@ -230,19 +233,19 @@ class Reading:
         return job
 
     def list_batches(self, which: BatchFilter, limit: int, before: str | None) -> list[Batch]:
-        """Batches, newest first; all of them are named, and read until there are enough."""
+        """List batches, newest first: list all ids, and read until there are enough."""
         names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
         if before is not None:
             names = [name for name in names if name < before]
-        found: list[Batch] = []
+        batches: list[Batch] = []
         for chunk in _chunks(names, CHUNK):
-            found += [b for b in self.batches(chunk) if isinstance(b, Batch) and _fits(b, which)]
-            if len(found) >= limit:
+            batches += [b for b in self.batches(chunk) if isinstance(b, Batch) and _fits(b, which)]
+            if len(batches) >= limit:
                 break
-        return found[:limit]
+        return batches[:limit]
 
     def open_batch(self, collection: str) -> Batch | None:
-        """A batch of a collection that is not completed; completed ones cost one read each."""
+        """Find an open batch of a collection; each completed batch costs one read."""
         names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
         nodes = self._session.get_many([batch_path(name, "status") for name in names])
         not_over = [
@@ -259,26 +262,27 @@ class Reading:
     def list_jobs(
         self, batch_id: str, limit: int, after: str | None, status: IngestState | None
     ) -> list[IngestJob]:
-        """Jobs of a batch by id."""
+        """List jobs of a batch by id."""
         if not is_batch_id(batch_id):
             return []
         sides = BatchSide if status is None else (side_of(status),)
         names = {n for side in sides for n in self._session.children(side_path(batch_id, side))}
         if status is not None and side_of(status) is BatchSide.PROCESSING:
-            names &= {place.id for place in self.places(status)}
+            names &= {position.id for position in self.positions(status)}
         ordered = sorted(filter(is_job_id, names))
         ordered = ordered[bisect_right(ordered, after or "") :]
         return self._first(ordered, limit, status)
 
-    def waiting(self, status: IngestState, limit: int, after: Place | None) -> list[IngestJob]:
-        """Jobs of all batches in a state, in the order of their places."""
-        places = self.places(status)
-        start = 0 if after is None else bisect_right(places, after)
-        return self._first([place.id for place in places[start:]], limit, status)
+    def waiting(
+        self, status: IngestState, limit: int, after: QueuePosition | None
+    ) -> list[IngestJob]:
+        positions = self.positions(status)
+        start = 0 if after is None else bisect_right(positions, after)
+        return self._first([position.id for position in positions[start:]], limit, status)
 
     def failed(self, limit: int) -> list[IngestJob]:
-        """Failed jobs, the last that failed first, among so many with the highest ids."""
-        ids = sorted((place.id for place in self.places(IngestState.FAILED)), reverse=True)
+        """List failed jobs, the latest failure first, among those with the highest ids."""
+        ids = sorted((position.id for position in self.positions(IngestState.FAILED)), reverse=True)
         looked_at = ids[: max(limit, FAILED_LOOKED_AT)]
         nodes = self._session.get_many([job_path(job_id, "status") for job_id in looked_at])
         pairs = zip(looked_at, nodes, strict=True)
@@ -286,35 +290,34 @@ class Reading:
         newest = [job_id for _, job_id in sorted(changed, reverse=True)]
         return self._first(newest, limit, IngestState.FAILED)
 
-    def places(self, status: IngestState) -> list[Place]:
-        """Where jobs stand in the queue of a state."""
+    def positions(self, status: IngestState) -> list[QueuePosition]:
+        """Return the positions in the queue of a state."""
         names = sorted(self._session.children(stage_path(status)))
-        return [place for name in names if (place := read_entry(name)) is not None]
+        return [position for name in names if (position := read_entry(name)) is not None]
 
-    def holds(self) -> list[Hold]:
-        """Everything that is held."""
-        found: list[Hold] = []
-        for kind in sorted(HoldKind):
+    def holds(self) -> list[IngestHold]:
+        holds: list[IngestHold] = []
+        for kind in sorted(IngestHoldKind):
             names = sorted(self._session.children(HOLDS[kind]))
-            if kind is HoldKind.QUEUE:  # other programs hold other queues beside ours
+            if kind is IngestHoldKind.QUEUE:  # other programs have holds of their own queues here
                 names = [name for name in names if name == QUEUE]
             paths = [f"{HOLDS[kind]}/{name}" for name in names]
             nodes, made_at = self._session.get_many(paths), self._session.made_at(paths)
-            found += [
+            holds += [
                 read_hold(kind, name, node[0], at or 0)
                 for name, node, at in zip(names, nodes, made_at, strict=True)
                 if node is not None
             ]
-        return sorted(found, key=lambda hold: (hold.kind, hold.name))
+        return sorted(holds, key=lambda hold: (hold.kind, hold.name))
 
     def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
-        found: list[IngestJob] = []
+        matching: list[IngestJob] = []
         for chunk in _chunks(job_ids, min(limit, CHUNK)):
             jobs = (job for job in self.jobs(chunk) if isinstance(job, IngestJob))
-            found += [job for job in jobs if status in (None, job.status)]
-            if len(found) >= limit:
+            matching += [job for job in jobs if status in (None, job.status)]
+            if len(matching) >= limit:
                 break
-        return found[:limit]
+        return matching[:limit]
 
     def _job(
         self, job_id: str, nodes: dict[str, Node], known: IngestJob | None, locked_by: str | None
@@ -327,7 +330,7 @@ class Reading:
         if known is not None and known.version == status[1]:
             return replace(known, locked_by=locked_by)
         data = {name: _data(nodes.get(job_path(job_id, name))) for name in JOB_NODES}
-        if None in data.values():  # deleted while it was read; `check` finds any other reason
+        if None in data.values():  # deleted during the read; `check` finds any other reason
             return None
         try:
             job = read_job(job_id, status[1], data, locked_by)
@@ -356,7 +359,7 @@ def _status(batch_id: str, data: bytes) -> BatchState | None:
 
 
 def _changed(job_id: str, data: bytes) -> str:
-    """When a job changed last; one that cannot be read comes behind all others."""
+    """Return the time of a job's last change; unreadable jobs sort last."""
     try:
         return read_job_status(job_id, data).last_modified
     except Invalid:

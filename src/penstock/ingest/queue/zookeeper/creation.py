@@ -1,11 +1,11 @@
-"""Which numbers this queue may give: no other queue on the same database gives them.
+"""Creation of batches and jobs in ZooKeeper, with numbers that no other queue issues.
 
-ZooKeeper counts by itself, and another ZooKeeper, or the database, may have come further before the
-queue was moved here. So numbers are reserved in the database, many at once, before they are used;
-where those that come next are another's, they are passed over.
+ZooKeeper counts by itself. Another ZooKeeper or the database may have counted further before the
+queue moved here. So numbers are reserved in the database, many at once, before they are used, and
+numbers of another queue are skipped.
 
-A ZooKeeper that was put back from a backup counts again what it had counted. So what is given is
-noted in the database: the first number of each process and session, and every so many after it.
+A ZooKeeper that is restored from a backup repeats numbers. So issued numbers are noted in the
+database: the first one of each process and session, and then one in every few.
 """
 
 import contextlib
@@ -17,12 +17,19 @@ from msgspec.structs import replace
 
 from penstock.clock import Clock
 from penstock.errors import PenstockError, Unavailable
-from penstock.ingest.models import Batch, IngestJob, NewJob, Numbered, Numbers, Reserved, Submission
-from penstock.ingest.queue.port import Submitted
-from penstock.ingest.queue.sql.commands import key_hash
+from penstock.ingest.models import (
+    Batch,
+    IngestJob,
+    NewJob,
+    NumberRange,
+    NumberSequence,
+    Reservation,
+    Submission,
+)
+from penstock.ingest.queue.port import Submitted, key_hash
 from penstock.ingest.queue.zookeeper.changes import (
-    Writing,
-    batch_grown,
+    ChangeWriter,
+    grow_batch,
     new_batch_ops,
     new_job_ops,
     sides_ops,
@@ -37,44 +44,58 @@ from penstock.ingest.queue.zookeeper.layout import (
     job_path,
     submission_path,
 )
-from penstock.ingest.queue.zookeeper.reading import Reading
+from penstock.ingest.queue.zookeeper.reader import QueueReader
 from penstock.ingest.transitions import new_job
 from penstock.states import BatchState
-from penstock.zookeeper import Create, Delete, ErrorKind, Op, Refused, Session, Set, Unknown
+from penstock.zookeeper import (
+    Create,
+    Delete,
+    ErrorKind,
+    Op,
+    OutcomeUnknown,
+    Set,
+    TransactionRefused,
+    ZooKeeperSession,
+)
 
-AT_ONCE: Final = 1_000  # in one transaction; ZooKeeper takes a megabyte
-TELL_EVERY: Final = 50_000
+AT_ONCE: Final = 1_000  # in one transaction; ZooKeeper limits it to a megabyte
+LOG_EVERY: Final = 50_000
 
-# What a queue may give that wants to give these, and is put back or not, or nobody has looked.
-Reserve = Callable[[str, Numbered, Numbers, bool | None], Reserved]
+# Reserve(queue, sequence, wanted numbers, whether the queue was restored or None if unknown)
+Reserve = Callable[[str, NumberSequence, NumberRange, bool | None], Reservation]
 
 log = logging.getLogger(__name__)
 
-_NAMES: Final = {BATCH_IDS: Numbered.BATCHES, JOB_IDS: Numbered.JOBS}
+_NAMES: Final = {BATCH_IDS: NumberSequence.BATCHES, JOB_IDS: NumberSequence.JOBS}
 _NOTED_EVERY: Final = {BATCH_IDS: 10, JOB_IDS: 1_000}
+
+TRIES_MAX: Final = 5
+PART_BYTES_MAX: Final = 900_000  # ZooKeeper takes a megabyte
+OP_BYTES: Final = 80
+_SOME_ID: Final = f"jid{0:010}"
 
 
 class _Own(NamedTuple):
-    """The numbers of a queue, up to which they were noted, and in which epoch of the session."""
+    """The numbers of a queue, the last noted number, and the epoch of the session."""
 
-    numbers: Numbers
+    numbers: NumberRange
     noted: int
     epoch: int
 
 
 class QueueNumbers:
-    """The numbers of one queue, as far as this process knows them; any thread may ask."""
+    """The numbers of one queue that this process knows, for any thread."""
 
-    def __init__(self, session: Session, reserve: Reserve) -> None:
+    def __init__(self, session: ZooKeeperSession, reserve: Reserve) -> None:
         self._session = session
         self._reserve = reserve
         self._own: dict[str, _Own] = {}
 
     def may_give(self, prefix: str, ids: list[str]) -> bool:
-        """Whether these ids, which ZooKeeper has just made, are this queue's to give."""
+        """Whether this queue may issue these new ids of ZooKeeper."""
         if not ids:
             return True
-        numbers = Numbers(*sorted(int(each[-10:]) for each in (ids[0], ids[-1])))
+        numbers = NumberRange(*sorted(int(each[-10:]) for each in (ids[0], ids[-1])))
         own = self._own.get(prefix)
         if (
             own is None
@@ -83,88 +104,82 @@ class QueueNumbers:
             or numbers.last - own.noted > _NOTED_EVERY[prefix]
         ):
             epoch = self._session.epoch
-            may = self._ask(prefix, numbers)
-            # Those to which it has to count first are not noted yet.
-            noted = numbers.last if may.covers(numbers) else -_NOTED_EVERY[prefix]
-            own = self._own[prefix] = _Own(may, noted, epoch)
+            allowed = self._reserve_numbers(prefix, numbers)
+            # Numbers that the queue has to skip to are not noted yet.
+            noted = numbers.last if allowed.covers(numbers) else -_NOTED_EVERY[prefix]
+            own = self._own[prefix] = _Own(allowed, noted, epoch)
         return own.numbers.covers(numbers)
 
-    def _ask(self, prefix: str, wanted: Numbers) -> Numbers:
-        """What this queue may give; none that it gave before, though it counts from there again."""
+    def _reserve_numbers(self, prefix: str, wanted: NumberRange) -> NumberRange:
+        """Reserve numbers in the database; a restored queue gets numbers that it never issued."""
         queue, name = self._session.identity(BATCHES), _NAMES[prefix]
         reserved = self._reserve(queue, name, wanted, None)
         if wanted.first <= reserved.given:
-            # Another process may be ahead of this one. Then ZooKeeper has counted that far as well.
+            # Another process may be ahead of this one; then ZooKeeper has counted as far.
             self._session.sync()
             is_put_back = self._session.created(_parent(prefix)) <= reserved.given
             if is_put_back:
-                log.warning(
-                    "ZooKeeper counts %s again that were given before: it was put back", name
-                )
+                log.warning("ZooKeeper repeats numbers of %s: it was restored from a backup", name)
             reserved = self._reserve(queue, name, wanted, is_put_back)
         return reserved.numbers
 
     def pass_over(self, prefix: str) -> None:
-        """Let ZooKeeper count up to the first number that is this queue's.
+        """Make ZooKeeper count up to the first number of this queue.
 
-        Only what is made counts, so one node is made and deleted again and again.
+        Only created nodes count, so one node is created and deleted repeatedly.
         """
-        own = self._own[prefix].numbers
-        nobody = f"{prefix}{0:010}"
-        pair: list[Op] = [Create(nobody), Delete(nobody)]
-        left = own.first - self._session.created(_parent(prefix))
+        numbers = self._own[prefix].numbers
+        unused_path = f"{prefix}{0:010}"
+        pair: list[Op] = [Create(unused_path), Delete(unused_path)]
+        count = numbers.first - self._session.created(_parent(prefix))
         log.info(
-            "%s: the numbers up to %d are another queue's or given", _NAMES[prefix], own.first - 1
+            "%s: skipping numbers up to %d, which are in use or of another queue",
+            _NAMES[prefix],
+            numbers.first - 1,
         )
-        while left > 0:
-            some = min(left, AT_ONCE)
+        while count > 0:
+            some = min(count, AT_ONCE)
             [outcome] = self._session.multi_many([pair * some])
             if isinstance(outcome, PenstockError):
                 raise outcome
-            left -= some
-            if left and left % TELL_EVERY < AT_ONCE:
-                log.info("%s: %d more numbers are passed over", _NAMES[prefix], left)
+            count -= some
+            if count and count % LOG_EVERY < AT_ONCE:
+                log.info("%s: %d more numbers to skip", _NAMES[prefix], count)
 
 
 def _parent(prefix: str) -> str:
     return prefix.rpartition("/")[0]
 
 
-TRIES_MAX: Final = 5
-PART_BYTES_MAX: Final = 900_000  # ZooKeeper takes a megabyte
-OP_BYTES: Final = 80
-_SOME_ID: Final = f"jid{0:010}"
+class ItemCreator:
+    """A creator of batches and jobs.
 
-
-class Entering:
-    """Makes batches, and jobs in them.
-
-    An id whose rest was never made, because a process died in between, is seen by nobody but the
+    An id without further nodes, left by a process that died in between, is ignored by all but the
     consistency check, which removes it.
     """
 
     def __init__(
         self,
-        session: Session,
-        writing: Writing,
-        reading: Reading,
+        session: ZooKeeperSession,
+        writer: ChangeWriter,
+        reader: QueueReader,
         numbers: QueueNumbers,
         clock: Clock,
     ) -> None:
         self._session = session
         self._numbers = numbers
-        self._writing = writing
-        self._reading = reading
+        self._writer = writer
+        self._reader = reader
         self._clock = clock
 
     def submit(self, submission: Submission) -> Submitted:
-        """Make a batch, or find the one that was submitted under the same key."""
+        """Create a batch, or find the batch that was submitted under the same key."""
         now = self._clock()
         submission = replace(submission, submitted_at=now)
         for _ in range(TRIES_MAX):
-            known = self._known(submission)
-            if known is not None:
-                return Submitted(known, is_new=False)
+            batch = self._find_existing(submission)
+            if batch is not None:
+                return Submitted(batch, is_new=False)
             [batch_id] = self._new_ids(BATCH_IDS, 1)
             batch = Batch(
                 id=batch_id, submission=submission, status=BatchState.PENDING, last_modified=now
@@ -174,7 +189,7 @@ class Entering:
         raise Unavailable("ZooKeeper took none of several tries to submit this; try it again")
 
     def parts(self, jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
-        """New jobs in parts that fit into a transaction each; one part, if there are none."""
+        """Divide new jobs into parts that fit in a transaction; at least one part."""
         part: list[NewJob] = []
         size = 0
         for new in jobs:
@@ -187,7 +202,7 @@ class Entering:
         yield part
 
     def add(self, batch: Batch, new: list[NewJob]) -> tuple[Batch, list[IngestJob]]:
-        """Make these jobs of a batch that is still as it was read; the batch is so then."""
+        """Create jobs in a batch that is unchanged since it was read; return the changed batch."""
         now = self._clock()
         for _ in range(TRIES_MAX):
             ids = self._new_ids(JOB_IDS, len(new))
@@ -197,39 +212,41 @@ class Entering:
             if batch.jobs == 0 and not self._session.exists(batch_path(batch.id, STATES)):
                 ops = [*sides_ops(batch.id), *ops]
             proof = job_path(ids[0], "status") if ids else None
-            [made] = self._writing.carry_out([batch_grown(batch, grown, ops, proof)])
-            if not isinstance(made, PenstockError):
-                return replace(grown, version=made.version), jobs
+            [applied] = self._writer.carry_out([grow_batch(batch, grown, ops, proof)])
+            if not isinstance(applied, PenstockError):
+                return replace(grown, version=applied.version), jobs
             self._drop(job_path(job_id) for job_id in ids)
-            if not (isinstance(made, Refused) and made.kind is ErrorKind.NO_NODE):
-                raise made
-            # Somebody took these ids for left over, and removed them: take others.
-        raise Unavailable(f"the ids of new jobs of batch {batch.id} are removed; try it again")
+            if not (isinstance(applied, TransactionRefused) and applied.kind is ErrorKind.NO_NODE):
+                raise applied
+            # A check removed these ids as unused: take new ones.
+        raise Unavailable(
+            f"the ids of new jobs of batch {batch.id} were removed several times; try it again"
+        )
 
-    def _known(self, submission: Submission) -> Batch | None:
+    def _find_existing(self, submission: Submission) -> Batch | None:
         hashed = key_hash(submission)
-        named = None if hashed is None else self._session.get(submission_path(hashed))
-        if named is None or not is_batch_id(batch_id := named[0].decode(errors="replace")):
+        node = None if hashed is None else self._session.get(submission_path(hashed))
+        if node is None or not is_batch_id(batch_id := node[0].decode(errors="replace")):
             return None
-        [batch] = self._reading.batches([batch_id])
+        [batch] = self._reader.batches([batch_id])
         return batch if isinstance(batch, Batch) else None
 
     def _make(self, batch: Batch) -> bool:
-        """False if it is not made: its key is taken, or its id was, or the connection broke."""
+        """Create a batch; False if its key or id is taken, or the connection broke."""
         try:
             self._session.multi(new_batch_ops(batch))
-        except Refused:
+        except TransactionRefused:
             self._session.multi_many([[Delete(batch_path(batch.id))]])
             return False
-        except Unknown:
+        except OutcomeUnknown:
             self._session.sync()
             return self._session.exists(batch_path(batch.id, "status"))
         return True
 
     def _new_ids(self, prefix: str, count: int) -> list[str]:
-        """Ids that nobody has; those of which the answer was lost stay unused."""
+        """Create new ids; ids whose answer was lost stay unused."""
         for _ in range(TRIES_MAX):
-            with contextlib.suppress(Unknown):
+            with contextlib.suppress(OutcomeUnknown):
                 paths = self._session.create_sequences(prefix, count)
                 ids = [path.rpartition("/")[2] for path in paths]
                 if self._may_give(prefix, ids, paths):
@@ -238,7 +255,7 @@ class Entering:
         raise Unavailable("ZooKeeper gave no number in several tries; try it again")
 
     def _may_give(self, prefix: str, ids: list[str], paths: list[str]) -> bool:
-        """Whether these ids are ours; if they are another's, or nobody can tell, they go."""
+        """Whether the queue may issue these ids; remove them if not, or if that is unknown."""
         is_ours = False
         try:
             is_ours = self._numbers.may_give(prefix, ids)
@@ -248,7 +265,7 @@ class Entering:
         return is_ours
 
     def _drop(self, paths: Iterable[str]) -> None:
-        """Remove ids that were not used; one that was has children, and stays."""
+        """Remove unused ids; a used id has children and stays."""
         self._session.multi_many([Delete(path)] for path in paths)
 
     def _size(self, ops: list[Op]) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import NotFound, Unavailable
 from penstock.ingest.archive.ocfl.repository import Depository
-from penstock.ingest.archive.register import WriterRow, writers_from
+from penstock.ingest.archive.register import WriterRow, list_writers
 from penstock.ingest.models import Batch, IngestJob
 from penstock.objects import Objects
 from penstock.schema.ingest import Finding
@@ -72,7 +72,7 @@ def stored(site: Site) -> list[str]:
 
 def writers(site: Site) -> list[WriterRow]:
     with site.plane.catalog.read() as tx:
-        return writers_from(tx, "", 10)
+        return list_writers(tx, "", 10)
 
 
 def findings(site: Site, *, repair: bool = False) -> list[Finding]:
@@ -114,12 +114,12 @@ def test_a_job_that_is_resumed_is_stored(site: Site, storage: Storage) -> None:
     site.check()
 
 
-def test_what_cannot_be_removed_at_once_is_found_by_a_check(
+def test_content_that_cannot_be_removed_is_found_by_a_check(
     site: Site, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, job = failed(site)
     with monkeypatch.context() as patch:
-        patch.setattr(Depository, "give_up", _refuse)
+        patch.setattr(Depository, "abandon", _refuse)
         site.desk.delete_job(ADMIN, job.id, confirmed=True)
         with pytest.raises(NotFound):
             site.job(job)
@@ -138,9 +138,7 @@ def _refuse(depository: Depository, ark: str, key: str) -> None:
     raise Unavailable("the disk is away")
 
 
-def test_a_worker_that_still_stores_what_is_deleted_leaves_nothing(
-    site: Site, storage: Storage
-) -> None:
+def test_a_worker_that_stores_a_deleted_job_leaves_nothing(site: Site, storage: Storage) -> None:
     storage.is_full = False
     batch = submit(site)
     with site.working():
@@ -152,7 +150,7 @@ def test_a_worker_that_still_stores_what_is_deleted_leaves_nothing(
     check_nothing_is_left(site)
 
 
-def test_whoever_may_write_the_object_now_still_may(site: Site, storage: Storage) -> None:
+def test_the_current_writer_is_not_replaced(site: Site, storage: Storage) -> None:
     [batch] = site.run(submit(site, local_id="mine"))
     [again] = site.run(submit(site, "other.csv", local_id="mine"))
     [writer] = writers(site)
@@ -165,13 +163,13 @@ def test_whoever_may_write_the_object_now_still_may(site: Site, storage: Storage
     check_nothing_is_left(site)
 
 
-def test_the_next_deposit_of_an_object_clears_up_what_nobody_could(
+def test_the_next_deposit_removes_content_left_behind(
     site: Site, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [batch] = site.run(submit(site, local_id="mine"))
     job = site.only_job(batch)
     with monkeypatch.context() as patch:
-        patch.setattr(Depository, "give_up", _refuse)
+        patch.setattr(Depository, "abandon", _refuse)
         site.desk.delete_job(ADMIN, job.id, confirmed=True)
     [writer] = writers(site)
     before = {name for name in stored(site) if name.endswith("map.csv")}
@@ -193,7 +191,7 @@ def test_the_folder_of_a_batch_that_is_no_more_is_found_by_a_check(site: Site) -
     for repaired in (False, True):
         [finding] = findings(site, repair=repaired)
         assert finding.target == str(site.folder / "bid0000000999")
-        assert finding.what == "is the working folder of a batch that is not there"
+        assert finding.what == "is the working folder of a batch that does not exist"
         assert (finding.repairable, finding.repaired) == (True, repaired)
     assert findings(site, repair=False) == []
     assert [folder.exists() for folder in folders] == [True, True, False, True]

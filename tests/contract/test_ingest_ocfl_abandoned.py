@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import Conflict, NotFound
 from penstock.ingest.archive.ocfl.inventory import object_root
-from penstock.ingest.archive.ocfl.repository import Depository, mark_of
+from penstock.ingest.archive.ocfl.repository import Depository, abandoned_mark
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, Files, IngestService, open_desk
 from tests.contract.test_ingest_ocfl_crashes import Dying, Killed
@@ -73,30 +73,30 @@ def check(desk: IngestService) -> list[str | None]:
     return made
 
 
-def test_a_deposit_that_is_given_up_leaves_nothing_unless_it_was_decided(
+def test_an_abandoned_deposit_leaves_only_a_decided_version(
     tmp_path: Path, place: Place, is_new: bool
 ) -> None:
     before = [] if is_new else ["before"]
     for writes in range(CONTENTS + 4 + is_new):
         desk = killed(tmp_path, place, str(writes), is_new=is_new, writes=writes)
-        desk.depository.give_up(ARK, KEY)
+        desk.depository.abandon(ARK, KEY)
         assert check(desk) == ([*before, KEY] if writes > CONTENTS else before)
-        desk.depository.give_up(ARK, KEY)
+        desk.depository.abandon(ARK, KEY)
         assert check(desk) == ([*before, KEY] if writes > CONTENTS else before)
 
 
 def test_nothing_of_others_is_removed(tmp_path: Path, place: Place, is_new: bool) -> None:
     desk = killed(tmp_path, place, "a", is_new=is_new, writes=CONTENTS)
     listed = {entry.key for entry in desk.objects.list()}
-    desk.depository.give_up(ARK, "another")
+    desk.depository.abandon(ARK, "another")
     assert {entry.key for entry in desk.objects.list()} == listed
     desk.deposit(KEY, DEPOSIT)
-    desk.depository.give_up(ARK, KEY)
-    desk.depository.give_up(ARK, "another")
+    desk.depository.abandon(ARK, KEY)
+    desk.depository.abandon(ARK, "another")
     assert check(desk)[-1] == KEY
 
 
-def test_killed_while_it_is_given_up_the_rest_goes_with_the_next_try(
+def test_a_killed_abandon_is_completed_by_the_next(
     tmp_path: Path, place: Place, is_new: bool
 ) -> None:
     """The next try is to give it up again, or another deposit."""
@@ -106,7 +106,7 @@ def test_killed_while_it_is_given_up_the_rest_goes_with_the_next_try(
         other = killed(tmp_path, place, f"{writes}-other", is_new=is_new, writes=CONTENTS)
         if not (_give_up_killed(again, writes) and _give_up_killed(other, writes)):
             break
-        again.depository.give_up(ARK, KEY)
+        again.depository.abandon(ARK, KEY)
         assert check(again) == before
         other.deposit("other", OTHER)
         assert check(other) == [*before, "other"]
@@ -117,7 +117,7 @@ def _give_up_killed(desk: IngestService, writes: int) -> bool:
     assert isinstance(desk.objects, Dying)
     desk.objects.left = writes
     try:
-        desk.depository.give_up(ARK, KEY)
+        desk.depository.abandon(ARK, KEY)
     except Killed:
         return True
     finally:
@@ -140,7 +140,7 @@ def asleep(
 
 
 def _giving_up(_: IngestService) -> Callable[[Depository], None]:
-    return lambda depository: depository.give_up(ARK, KEY)
+    return lambda depository: depository.abandon(ARK, KEY)
 
 
 def _storing(desk: IngestService) -> Callable[[Depository], None]:
@@ -152,13 +152,11 @@ def _deposit(desk: IngestService, depository: Depository) -> None:
     depository.store(ARK, KEY, files, update=False, who="ada", message="", now=1)
 
 
-def test_a_deposit_that_slept_while_it_was_given_up_is_whole_or_not_there(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_deposit_is_complete_or_absent_after_abandon(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     found = []
     for desk, sleeper in asleep(tmp_path, is_new, _storing):
-        desk.depository.give_up(ARK, KEY)
+        desk.depository.abandon(ARK, KEY)
         check(desk)
         sleeper.wake()
         made = check(desk)
@@ -169,9 +167,7 @@ def test_a_deposit_that_slept_while_it_was_given_up_is_whole_or_not_there(
     assert [*before, KEY] in found
 
 
-def test_whoever_gives_up_and_sleeps_takes_nothing_from_the_deposit_if_it_is_done_after_all(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_abandon_keeps_a_completed_deposit(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
         refusal = None
@@ -185,9 +181,7 @@ def test_whoever_gives_up_and_sleeps_takes_nothing_from_the_deposit_if_it_is_don
         assert made == [*before, KEY] or (made == before and refusal is not None)
 
 
-def test_whoever_gives_up_and_sleeps_takes_nothing_from_another_deposit(
-    tmp_path: Path, is_new: bool
-) -> None:
+def test_a_late_abandon_keeps_other_deposits(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
         desk.deposit("other", OTHER)
@@ -196,16 +190,16 @@ def test_whoever_gives_up_and_sleeps_takes_nothing_from_another_deposit(
         assert check(desk) == [*before, "other"]
 
 
-def test_two_who_give_up_the_same_do_no_harm(tmp_path: Path, is_new: bool) -> None:
+def test_two_concurrent_abandons_are_harmless(tmp_path: Path, is_new: bool) -> None:
     before = [] if is_new else ["before"]
     for desk, sleeper in asleep(tmp_path, is_new, _giving_up):
-        desk.depository.give_up(ARK, KEY)
+        desk.depository.abandon(ARK, KEY)
         sleeper.wake()
         assert sleeper.refusal is None
         assert check(desk) == before
 
 
-def test_content_that_is_lost_before_a_version_is_announced_is_told(tmp_path: Path) -> None:
+def test_lost_content_prevents_the_announcement(tmp_path: Path) -> None:
     desk = killed(
         tmp_path, lambda _: str(tmp_path / "a" / "root"), "a", is_new=True, writes=CONTENTS + 1
     )
@@ -213,11 +207,11 @@ def test_content_that_is_lost_before_a_version_is_announced_is_told(tmp_path: Pa
     Objects.open(str(desk.folder)).delete(lost)
     for refused in (
         lambda: desk.deposit("other", OTHER),
-        lambda: desk.depository.give_up(ARK, "x"),
+        lambda: desk.depository.abandon(ARK, "x"),
     ):
-        with pytest.raises(Conflict, match="names content that is not there"):
+        with pytest.raises(Conflict, match="names missing content"):
             refused()
-    desk.depository.give_up(ARK, KEY)
+    desk.depository.abandon(ARK, KEY)
     desk.deposit("other", OTHER)
     assert check(desk) == ["other"]
 
@@ -225,6 +219,6 @@ def test_content_that_is_lost_before_a_version_is_announced_is_told(tmp_path: Pa
 def test_a_mark_that_came_too_late_goes_with_the_next_try(tmp_path: Path, place: Place) -> None:
     desk = killed(tmp_path, place, "a", is_new=True, writes=CONTENTS)
     desk.deposit("other", OTHER)
-    desk.objects.put(mark_of(f"{object_root(ARK)}/v1", KEY), b"")
-    desk.depository.give_up(ARK, KEY)
+    desk.objects.put(abandoned_mark(f"{object_root(ARK)}/v1", KEY), b"")
+    desk.depository.abandon(ARK, KEY)
     assert check(desk) == ["other"]

@@ -1,4 +1,4 @@
-"""Handing in: what a depositor asks for, and the one write that makes it a batch."""
+"""Submission of deposits: checks of the request, and the write that makes a batch."""
 
 from urllib.parse import unquote, urlsplit
 
@@ -10,15 +10,15 @@ from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavaila
 from penstock.ingest.archive.arks import read_ark, read_local_ids
 from penstock.ingest.collections import find_collection
 from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, upload_key
-from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.intake.uploads import BindUpload, FreeUpload, SpendUpload
+from penstock.ingest.intake.validation import name_fault
 from penstock.ingest.models import Batch, Submission
 from penstock.ingest.queue.port import Submitted
 from penstock.ingest.telemetry import batch_submitted
 from penstock.schema.ingest import Collection, ErcPart, PayloadType, SubmissionMode
 
-# What a second submission under one key must not give otherwise, beside the payload.
+# The fields that a second submission under the same key must repeat, besides the payload.
 _COMPARED = (
     *("submission_mode", "primary_id", "local_id"),
     *("erc_who", "erc_what", "erc_when", "erc_where", "clear"),
@@ -26,8 +26,8 @@ _COMPARED = (
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
-class Deposit(Struct, frozen=True, kw_only=True):
-    """What a depositor asks for; what is left out is found out."""
+class DepositRequest(Struct, frozen=True, kw_only=True):
+    """A depositor's request; omitted fields are inferred from the payload."""
 
     collection: str
     url: str
@@ -48,30 +48,30 @@ class Deposit(Struct, frozen=True, kw_only=True):
     key: str | None = None
 
 
-def submit(context: IngestContext, deposit: Deposit) -> Submitted:
-    """Take a deposit: one write, and the batch it became."""
+def submit(context: IngestContext, deposit: DepositRequest) -> Submitted:
+    """Submit a deposit; return its batch."""
     with context.catalog.read() as tx:
         collection = find_collection(tx, deposit.collection)
     is_upload = deposit.url.startswith(f"{PAYLOAD_SCHEME}:")
     if not is_upload:
         check_url(deposit.url, Places(collection.places))
     submission = _submission(deposit, collection)
-    began = context.clock()
+    began = context.runtime.clock()
     submitted = (
         _submit_upload(context, submission) if is_upload else context.store.submit(submission)
     )
     if submitted.is_new:
-        batch_submitted(context, submitted.batch, began)
+        batch_submitted(context.collections, submitted.batch, began)
     else:
         _check_same(submission, submitted.batch)
     return submitted
 
 
 def _check_same(again: Submission, batch: Batch) -> None:
-    """Refuse a submission under the key of a batch that was submitted with something else."""
+    """Raise Conflict if the batch under this key was submitted with other fields."""
     first = batch.submission
-    given = (name for name in _COMPARED if getattr(again, name))
-    different = [name for name in given if getattr(first, name) != getattr(again, name)]
+    names_with_value = (name for name in _COMPARED if getattr(again, name))
+    different = [name for name in names_with_value if getattr(first, name) != getattr(again, name)]
     if not _is_same_payload(first, again):
         different.insert(0, "payload")
     if different:
@@ -83,9 +83,9 @@ def _check_same(again: Submission, batch: Batch) -> None:
 
 
 def _is_same_payload(first: Submission, again: Submission) -> bool:
-    """Whether two payloads are one: by their digests, if both have one, or else by their URLs.
+    """Whether two payloads are the same: by their digests if both have one, else by their URLs.
 
-    An upload that comes again has another URL.
+    A repeated upload has another URL.
     """
     digests = [(each.digest_algorithm, each.digest) for each in (first, again)]
     are_uploads = all(each.payload_url.startswith(f"{PAYLOAD_SCHEME}:") for each in (first, again))
@@ -94,16 +94,16 @@ def _is_same_payload(first: Submission, again: Submission) -> bool:
     return first.payload_url == again.payload_url
 
 
-def _submission(deposit: Deposit, collection: Collection) -> Submission:
+def _submission(deposit: DepositRequest, collection: Collection) -> Submission:
     name = deposit.name or _last_segment(deposit.url)
-    if reason := safe_name(name):
+    if reason := name_fault(name):
         raise Invalid(f"the name {name[:200]!r} {reason}; give another")
     read_local_ids(deposit.local_id)
     return Submission(
         profile_name=collection.name,
         submitter=deposit.submitter,
         payload_url=deposit.url,
-        type=deposit.type or guessed_type(name),
+        type=deposit.type or guess_type(name),
         submission_mode=deposit.mode,
         erc_who=deposit.who,
         erc_what=deposit.what,
@@ -121,8 +121,8 @@ def _submission(deposit: Deposit, collection: Collection) -> Submission:
     )
 
 
-def _cleared(deposit: Deposit) -> tuple[ErcPart, ...]:
-    """The parts of the description that are to be empty, which must not have a value too."""
+def _cleared(deposit: DepositRequest) -> tuple[ErcPart, ...]:
+    """Return the parts of the description to clear; they must not have a value too."""
     values = {
         ErcPart.WHO: deposit.who,
         ErcPart.WHAT: deposit.what,
@@ -136,13 +136,13 @@ def _cleared(deposit: Deposit) -> tuple[ErcPart, ...]:
 
 
 def _submit_upload(context: IngestContext, submission: Submission) -> Submitted:
-    """Make a batch of an upload, which is spent by that and by nothing else.
+    """Make a batch of an upload and spend the upload.
 
-    Without a key of its own it has the upload's URL for one: whoever does not know whether the
-    batch was made can submit it again, and it is made once.
+    Without a depositor's key the upload's URL is the key. So a submission whose result is unknown
+    can be repeated, and makes one batch.
     """
     url, has_key = submission.payload_url, submission.key is not None
-    if not context.objects.exists(upload_key(url)):
+    if not context.storage.objects.exists(upload_key(url)):
         raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
     keyed = submission if has_key else replace(submission, key=url)
     holder = f"{keyed.profile_name}/{keyed.key}"
@@ -150,20 +150,20 @@ def _submit_upload(context: IngestContext, submission: Submission) -> Submitted:
     try:
         submitted = context.store.submit(keyed)
     except Unavailable:
-        raise  # the batch may be there all the same
+        raise  # the batch may exist
     except PenstockError:
         context.catalog.submit(FreeUpload(url, holder)).result()
         raise
     batch = submitted.batch
-    is_used = batch.submission.payload_url == url  # the key may be that of another batch
+    is_used = batch.submission.payload_url == url  # else the key belongs to another batch
     context.catalog.submit(
         SpendUpload(url, batch.id) if is_used else FreeUpload(url, holder)
     ).result()
     return submitted
 
 
-def guessed_type(name: str) -> PayloadType:
-    """What a payload is by its name; a manifest says itself of which kind it is."""
+def guess_type(name: str) -> PayloadType:
+    """Guess the type of a payload from its name; a manifest's profile names its exact type."""
     lowered = name.lower()
     if lowered.endswith(_CONTAINERS):
         return PayloadType.CONTAINER

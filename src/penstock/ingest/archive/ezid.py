@@ -1,4 +1,4 @@
-"""ARKs minted by an EZID service."""
+"""ARKs from an EZID service."""
 
 import re
 import time
@@ -8,7 +8,7 @@ import httpx
 
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.archive.arks import NAAN, read_ark
-from penstock.ingest.archive.metadata import Description, anvl
+from penstock.ingest.archive.metadata import Description, format_anvl
 
 _MESSAGE_CHARS_MAX = 200
 _BACKOFF_SECONDS = 0.5
@@ -17,10 +17,10 @@ _SHOULDER = re.compile(f"ark:/{NAAN}/[0-9A-Za-z]*")
 
 
 class EzidMinter:
-    """Mints at an EZID service.
+    """A client of an EZID service.
 
-    An ARK is reserved first: nobody sees it until it is published, so one whose answer was lost
-    on the way (the call is then repeated) is waste and no harm.
+    EZID reserves an ARK first and publishes it later. So if an answer is lost and the call
+    repeated, the lost ARK is never published.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class EzidMinter:
             raise Invalid(f"shoulder {shoulder!r} is not one; write it like ark:/99999/fk4")
 
     def mint(self, description: Description) -> str:
-        """Reserve the next ARK of the shoulder; whoever asks writes it down at once."""
+        """Reserve the next ARK of the shoulder; the caller has to store it at once."""
         pairs = [("_status", "reserved")]
         if self._target is not None:
             pairs.append(("_target", self._target))
-        said = {
+        elements = {
             "erc.who": description.who,
             "erc.what": description.what,
             "erc.when": description.when,
             "erc.where": description.where,
         }
-        pairs += [(name, value) for name, value in said.items() if value and value.strip()]
-        ark = self._post(f"/shoulder/{self._shoulder}", anvl(pairs), expected=201)
+        pairs += [(name, value) for name, value in elements.items() if value and value.strip()]
+        ark = self._post(f"/shoulder/{self._shoulder}", format_anvl(pairs), expected=201)
         if not ark.startswith(self._shoulder):
             raise Unavailable(
                 f"EZID at {self._url} minted {ark}, which is not on {self._shoulder}; "
@@ -66,9 +66,9 @@ class EzidMinter:
         return ark
 
     def publish(self, ark: str) -> None:
-        """Make a reserved ARK public; doing it twice does no harm."""
+        """Publish a reserved ARK; a repetition is harmless."""
         ark = read_ark(ark)
-        published = self._post(f"/id/{ark}", anvl([("_status", "public")]), expected=200)
+        published = self._post(f"/id/{ark}", format_anvl([("_status", "public")]), expected=200)
         if published != ark:
             raise Unavailable(
                 f"EZID at {self._url} was to publish {ark} and answered for {published}; "
@@ -76,7 +76,7 @@ class EzidMinter:
             )
 
     def _post(self, path: str, body: bytes, *, expected: int) -> str:
-        """The ARK in the answer; faults that may pass are tried again, so many times."""
+        """Return the ARK in the answer; retry temporary faults."""
         what = "was not asked"
         for tried in range(self._tries):
             if tried:
@@ -98,7 +98,7 @@ class EzidMinter:
         raise Unavailable(f"EZID at {self._url} {what}, at try {self._tries}; resume the job later")
 
     def _ark(self, answer: httpx.Response, expected: int, what: str) -> str:
-        """The ARK in `success: ark:/…`; other names of it may follow after a bar."""
+        """Read the ARK in `success: ark:/…`; other names may follow after a bar."""
         if 400 <= answer.status_code < 500:
             raise Invalid(f"{what}; check the shoulder, the user and the password")
         outcome, _, rest = answer.text.partition(":")
@@ -112,7 +112,7 @@ class EzidMinter:
 
 
 def _checked_url(url: str) -> str:
-    """The address of a service, without the slash at its end; it must not hold a password."""
+    """Return the service's URL without a final slash; refuse a URL with a password."""
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:
@@ -126,6 +126,6 @@ def _checked_url(url: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The first line of an answer as a message quotes it."""
+    """Quote the first line of an answer for a message."""
     first = next(iter(text.strip().splitlines()), "")
     return repr(first[:_MESSAGE_CHARS_MAX])
