@@ -285,7 +285,7 @@ def _describe_operation(route: Route, tag: str, schemas: _Schemas) -> Json:
     if body is not None:
         content = {"application/json": {"schema": schemas.of(body)}}
         operation["requestBody"] = {"required": schemas.is_needed(body), "content": content}
-    if route.run is UPLOAD:
+    if route.kind is UPLOAD:
         operation["requestBody"] = {"required": True, "content": _BYTES}
     return operation
 
