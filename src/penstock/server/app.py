@@ -34,7 +34,7 @@ from penstock.server.requests import IngestRequest, RequestContext, ServerState
 from penstock.server.responses import (
     Answer,
     Flow,
-    Page,
+    PlainAnswer,
     Receive,
     Scope,
     Send,
@@ -79,7 +79,7 @@ def _openapi() -> bytes:
 
 
 @cache
-def _docs() -> Page:
+def _docs() -> PlainAnswer:
     return docs.page(openapi.document(CAPABILITIES))
 
 
