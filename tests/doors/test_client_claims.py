@@ -124,7 +124,7 @@ def test_a_claim_can_be_ended_by_hand(client: Client) -> None:
 def test_a_completion_whose_answer_was_lost_is_no_loss(client: Client) -> None:
     claim = only(client.claims(*JOB))
     done = client.complete_claim(claim.id, claim.token)
-    assert claim.complete() == done.versions
+    assert list(claim.complete()) == list(done.versions)
 
 
 def test_heartbeats_go_on_in_the_background(client: Client) -> None:

@@ -11,7 +11,7 @@ from penstock.schema.admin import KeyRole
 from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, running
 
-OURS = {"lots", "wiring", "work", "locks"}
+OURS = {"lots", "work", "claims"}
 JOB = path("namespaces", "shop", "jobs", "load")
 RAW = path("namespaces", "shop", "datasets", "raw")
 WIRES = {

@@ -7,7 +7,8 @@ import pytest
 
 from penstock.client import ApiError, Unreachable
 from penstock.client.errors import Failure
-from penstock.client.request import Empty, Flow, Pause, Request, get, patiently, post
+from penstock.client.request import Flow, Pause, Request, get, patiently, post
+from penstock.schema.shape import Empty
 from tests.doors.client_samples import samples
 
 LATER = time.monotonic() + 3600

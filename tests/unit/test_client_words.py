@@ -7,6 +7,7 @@ from penstock.client import ClaimLost, Client, request
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
 from penstock.schema.catalog import EntityId
+from penstock.schema.shape import Empty
 
 
 @pytest.mark.parametrize(
@@ -44,4 +45,4 @@ def test_the_package_shows_the_client_and_nothing_that_is_not_there() -> None:
 def test_a_path_holds_each_name_or_is_not_made(name: str) -> None:
     """httpx would make `/namespaces/food/datasets/..` the path of the namespace."""
     with pytest.raises(Invalid, match="name"):
-        request.delete(request.Empty, "namespaces", "food", "datasets", name)
+        request.delete(Empty, "namespaces", "food", "datasets", name)

@@ -27,6 +27,7 @@ from msgspec import Struct
 from penstock.client.errors import ApiError, Failure, Unreachable, is_passing
 from penstock.errors import Invalid
 from penstock.ids import DOTS
+from penstock.schema.shape import Empty
 
 Content = IO[bytes] | Iterable[bytes] | AsyncIterable[bytes]
 
@@ -130,10 +131,6 @@ def ask(request: Request[T]) -> Flow[T]:
     """Send one request, once."""
     answer: T = yield request
     return answer
-
-
-class Empty(Struct, frozen=True):
-    """An answer that says no more than that it is done."""
 
 
 def nothing(answer: object) -> None:

@@ -34,7 +34,7 @@ from penstock.server.requests import IngestRequest, RequestContext, ServerState
 from penstock.server.responses import (
     Answer,
     Flow,
-    Page,
+    PlainAnswer,
     Receive,
     Scope,
     Send,
@@ -79,7 +79,7 @@ def _openapi() -> bytes:
 
 
 @cache
-def _docs() -> Page:
+def _docs() -> PlainAnswer:
     return docs.page(openapi.document(CAPABILITIES))
 
 
@@ -208,7 +208,7 @@ class Api:
             arguments["now"] = self.state.plane.clock()
         if "query" in needs:
             arguments["query"] = self._surface.queries[route](scope["query_string"])
-        if route.run is UPLOAD:
+        if route.kind is UPLOAD:
             bytes_max = self.state.plane.settings.payload_bytes_max
             count = partial(self.state.rates.count_bytes, key)
             arguments["stream"] = Stream(receive, head, bytes_max, count)
@@ -224,7 +224,7 @@ class Api:
         try:
             return await self._run(route, arguments, head, sender, key)
         except NotFound:
-            child = None if route.run is UPLOAD else await self._child_job(names)
+            child = None if route.kind is UPLOAD else await self._child_job(names)
             if child is None:
                 raise
         return await self._run(route, {**arguments, "job": child}, head, sender, key)
@@ -245,9 +245,9 @@ class Api:
         self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
     ) -> Answer | Flow:
         """Run the handler as its route says, and encode its result."""
-        if route.run is READ:
+        if route.kind is READ:
             return await self.state.in_thread(self._read, route, arguments)
-        if route.run is INGEST:
+        if route.kind is INGEST:
             return await self.state.in_ingest_thread(self._serve_ingest, route, key, arguments)
         context = RequestContext(self.state, key, head, sender)
         value = await route.handler(context, **arguments)

@@ -14,7 +14,7 @@ from penstock.schema.admin import KeyRole
 from penstock.schema.shape import Refusal
 from penstock.schema.texts import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
 from penstock.server.errors import STATUS
-from penstock.server.responses import Flow, Page
+from penstock.server.responses import Flow, PlainAnswer
 from penstock.server.routing import UPLOAD, Route
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ _POLICY = b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form
 _HEADERS = ((b"content-security-policy", _POLICY),)
 
 
-def page(document: Json) -> Page:
+def page(document: Json) -> PlainAnswer:
     """Return the page: a section per capability, an entry per operation, then the types."""
     info = document["info"]
     tags = [tag["name"] for tag in document["tags"]]
@@ -44,7 +44,7 @@ def page(document: Json) -> Page:
         f"<title>{escape(info['title'])} API</title><style>{style}</style></head>"
         f"<body><main>{''.join(body)}</main></body></html>"
     )
-    return Page("text/html; charset=utf-8", html.encode(), _HEADERS)
+    return PlainAnswer("text/html; charset=utf-8", html.encode(), _HEADERS)
 
 
 def _section(tag: str, document: Json) -> str:
@@ -260,7 +260,7 @@ class _Schemas:
 
 def _answer_type(route: Route) -> Any:
     kind = route.hints["return"]
-    return None if kind in (Page, Flow) else kind
+    return None if kind in (PlainAnswer, Flow) else kind
 
 
 def _body_type(route: Route) -> Any:
@@ -285,7 +285,7 @@ def _describe_operation(route: Route, tag: str, schemas: _Schemas) -> Json:
     if body is not None:
         content = {"application/json": {"schema": schemas.of(body)}}
         operation["requestBody"] = {"required": schemas.is_needed(body), "content": content}
-    if route.run is UPLOAD:
+    if route.kind is UPLOAD:
         operation["requestBody"] = {"required": True, "content": _BYTES}
     return operation
 

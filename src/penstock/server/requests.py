@@ -29,7 +29,7 @@ from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Se
 from penstock.server.content import Budget, Stream
 from penstock.server.metrics import Metrics
 from penstock.server.relay import Epochs, Relay
-from penstock.server.responses import Header, Page
+from penstock.server.responses import Header, PlainAnswer
 from penstock.store.write_queue import Command
 from penstock.subscribers.delivery import Deliverer
 from penstock.telemetry import logs, tracing
@@ -52,7 +52,7 @@ class ServerState:
     metrics: Metrics
     limits: Limits
     openapi: Callable[[], bytes]
-    docs: Callable[[], Page]
+    docs: Callable[[], PlainAnswer]
     reader_pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reader")
     )

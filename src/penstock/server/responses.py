@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-class Page(NamedTuple):
+class PlainAnswer(NamedTuple):
     """A response that is not JSON."""
 
     content_type: str
@@ -101,7 +101,7 @@ NOTHING = Empty()
 
 def answer(value: object, status: int = 200, headers: tuple[Header, ...] = ()) -> Answer:
     """Return a value as a JSON response, or a page as it is."""
-    if isinstance(value, Page):
+    if isinstance(value, PlainAnswer):
         return Answer(status, value.text, value.content_type.encode(), value.headers)
     return Answer(status, _encode(value), headers=headers)
 

@@ -22,7 +22,7 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 _ARGUMENTS = frozenset({"key", "now", "query", "body", "content", "stream"})
 
 
-class Run(Enum):
+class HandlerKind(Enum):
     """Where a handler runs, and what it gets as its first argument."""
 
     READ = "in a reader thread, with a transaction"
@@ -31,7 +31,7 @@ class Run(Enum):
     INGEST = "in an ingest thread, with an IngestRequest"
 
 
-READ, ASYNC, UPLOAD, INGEST = Run
+READ, ASYNC, UPLOAD, INGEST = HandlerKind
 
 
 class Reach(Enum):
@@ -47,14 +47,14 @@ class Reach(Enum):
 class Route:
     """One method of one path, and the function that serves it.
 
-    After the first argument, which `run` decides, the function takes any of `key`, `now`, `query`,
+    After the first argument, which `kind` decides, the function takes any of `key`, `now`, `query`,
     `body` (parsed), `content` (bytes), `stream` and the variables of the path, by name. The OpenAPI
     document uses its annotations and its docstring, and `accepts`, `media` and `also` (another
     status of success). With `rest`, the last variable takes all that is left of the path: some
     clients send a name with its slashes as they are.
     """
 
-    run: Run
+    kind: HandlerKind
     method: str
     path: str
     handler: Callable[..., Any]
@@ -73,7 +73,7 @@ class Route:
             raise TypeError(f"{self.name}: parameters {unknown or missing} do not fit the path")
         if self.reach is Reach.NAMESPACE and "namespace" not in self.variables:
             raise TypeError(f"{self.name}: the path has no namespace to check")
-        if ("stream" in self.needs) != (self.run is UPLOAD):
+        if ("stream" in self.needs) != (self.kind is UPLOAD):
             raise TypeError(f"{self.name}: UPLOAD handlers, and no others, take a stream")
 
     @property

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from penstock.client.request import (
-    Empty,
     Request,
     call,
     delete,
@@ -33,6 +32,7 @@ from penstock.schema.operations import (
     ReplayPlan,
     ReplaySteps,
 )
+from penstock.schema.shape import Empty
 from penstock.states import ArcState, StepState
 
 _PATH_NAMES = frozenset({"name", "namespace", "dataset"})

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from penstock import ids
 from penstock.client.names import Name, names
 from penstock.client.request import (
-    Empty,
     Request,
     call,
     delete,
@@ -22,6 +21,7 @@ from penstock.schema import lineage as graphs
 from penstock.schema.catalog import AllRuns, BatchResult, Events, Run, RunFacets, Runs
 from penstock.schema.lineage import RunFamily
 from penstock.schema.search import SearchRecords, SearchResults
+from penstock.schema.shape import Empty
 from penstock.states import RunState
 
 Direction = Literal["both", "upstream", "downstream"]

@@ -7,7 +7,6 @@ from typing import Literal, TypeVar
 from penstock import ids
 from penstock.client.request import (
     Content,
-    Empty,
     Lines,
     Request,
     Upload,
@@ -23,6 +22,7 @@ from penstock.client.request import (
     read,
 )
 from penstock.schema import ingest as docs
+from penstock.schema.shape import Empty
 
 # The server answers once the upload is on its disk, which can take a while.
 UPLOAD_TIMEOUT_SECONDS = 1800.0

@@ -7,17 +7,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.client.errors import ApiError, Failure
-from penstock.client.request import (
-    Empty,
-    Reading,
-    Request,
-    call,
-    delete,
-    encode_json,
-    get,
-    put,
-    read,
-)
+from penstock.client.request import Reading, Request, call, delete, encode_json, get, put, read
+from penstock.schema.shape import Empty
 from penstock.schema.subscribers import LotEvent, Subscriber, SubscriberKind, Subscribers
 
 

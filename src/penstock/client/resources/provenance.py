@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from penstock.client.request import Empty, Lines, Request, call, get, read
+from penstock.client.request import Lines, Request, call, get, read
 from penstock.schema import provenance as docs
+from penstock.schema.shape import Empty
 
 
 class ProvenanceCalls:

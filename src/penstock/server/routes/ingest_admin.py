@@ -35,7 +35,7 @@ from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import ASYNC, BASE, INGEST, Reach, Route
 
 
-class PriorityBody(WhyBody, frozen=True):
+class QueuePriorityBody(WhyBody, frozen=True):
     """A new queue priority, low first, and the reason."""
 
     priority: Priority
@@ -89,7 +89,7 @@ def resume_batch(request: IngestRequest, batch: str, body: WhyBody) -> ResumedJo
     return ResumedJobs(jobs, request.batch(batch).status)
 
 
-def prioritize_batch(request: IngestRequest, batch: str, body: PriorityBody) -> ChangedJobs:
+def prioritize_batch(request: IngestRequest, batch: str, body: QueuePriorityBody) -> ChangedJobs:
     """Set the queue priority of a batch's open jobs; low comes first."""
     request.batch(batch)
     return ChangedJobs(request.desk.prioritize_batch(request.act(body.why), batch, body.priority))
@@ -127,7 +127,7 @@ def fail_ingest_job(request: IngestRequest, ingest_job: str, body: WhyBody) -> S
 
 
 def prioritize_ingest_job(
-    request: IngestRequest, ingest_job: str, body: PriorityBody
+    request: IngestRequest, ingest_job: str, body: QueuePriorityBody
 ) -> ShownIngestJob:
     """Set the queue priority of a job; low comes first."""
     request.job(ingest_job)

@@ -19,7 +19,7 @@ from penstock.schema.locks import DatasetPartitioning, JobPartitioning
 from penstock.server.content import Query
 from penstock.server.metrics import CONTENT_TYPE
 from penstock.server.requests import RequestContext, ServerState
-from penstock.server.responses import Page
+from penstock.server.responses import PlainAnswer
 from penstock.server.routing import ASYNC, BASE, READ, Reach, Route
 from penstock.subscribers.commands import DeliveryState, count_by_delivery
 
@@ -41,13 +41,13 @@ async def get_readyz(context: RequestContext) -> Health:
     return Health()
 
 
-async def get_metrics(context: RequestContext) -> Page:
+async def get_metrics(context: RequestContext) -> PlainAnswer:
     """Show counters and timings in Prometheus' text format."""
     state = context.state
     tally, (backlog, deliveries) = await asyncio.gather(_tally(state), _backlog(state))
     state.metrics.queue_counted(tally)
     state.metrics.backlog_counted(backlog, deliveries)
-    return Page(CONTENT_TYPE, state.metrics.text())
+    return PlainAnswer(CONTENT_TYPE, state.metrics.text())
 
 
 async def _tally(state: ServerState) -> list[Tally] | None:
@@ -73,12 +73,12 @@ def _look(state: ServerState) -> tuple[Backlog, Mapping[DeliveryState, int]]:
         return get_backlog(tx, state.plane.clock()), count_by_delivery(tx)
 
 
-async def get_openapi(context: RequestContext) -> Page:
+async def get_openapi(context: RequestContext) -> PlainAnswer:
     """Show this API as an OpenAPI 3.1 document."""
-    return Page("application/json", context.state.openapi())
+    return PlainAnswer("application/json", context.state.openapi())
 
 
-async def get_docs(context: RequestContext) -> Page:
+async def get_docs(context: RequestContext) -> PlainAnswer:
     """Show this API as a page to read."""
     return context.state.docs()
 
