@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry spans for tests: it listens, and decodes what it is sent."""
+"""A collector of OpenTelemetry spans for tests. It listens and decodes the requests."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _PATH = "/v1/traces"
 
 
 class Seen(NamedTuple):
-    """A span as it arrived; ids are in hexadecimal, and a failure is what was said of it."""
+    """A span as it arrived. Ids are hexadecimal; a failure is its status message."""
 
     name: str
     trace: str
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class Collector:
-    """Where spans are sent to."""
+    """An endpoint for spans."""
 
     def __init__(self, web: Web) -> None:
         self._web = web
@@ -41,7 +41,7 @@ class Collector:
         }
 
     def spans(self) -> list[Seen]:
-        """Everything that has arrived so far, in the order of their beginnings."""
+        """Return every span that has arrived so far, in order of start."""
         bodies = [request.body for request in self._web.requests if request.path == _PATH]
         found = [
             (
@@ -58,7 +58,7 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector for the length of a block."""
+    """Run a collector for a block."""
     with Web() as web:
         yield Collector(web)
 
