@@ -303,7 +303,7 @@ class ZookeeperServer:
 
 
 def free_port() -> int:
-    """Return a port outside the range of outgoing connections, so that it stays free for a restart."""
+    """Return a port outside the range of outgoing ones, so that it stays free for a restart."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as listener, contextlib.suppress(OSError):

@@ -19,13 +19,13 @@ __all__ = ["arcs", "calls", "flow", "local_arcs", "site"]
 
 @pytest.fixture
 def calls(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Calls]:
-    """Calls to the server, in a namespace that no other test uses."""
+    """Calls to the server in a namespace that no other test uses."""
     with server.client() as client:
         yield Calls(client, f"{request.node.originalname}-{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture(params=BACKENDS)
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    """An ingest queue whose whole state is compared after each move."""
+    """An ingest queue whose whole state is compared after each transition."""
     with opened_backend(request.param, request, tmp_path, clock=frozen_clock) as backend:
         yield Scene(backend)

@@ -1,4 +1,4 @@
-"""Events that cannot be: each is refused with a reason, and leaves nothing behind."""
+"""Invalid events: each is refused with a reason, and nothing of it is stored."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, 
 
 
 class _Gone:
-    """In place of a value that is left out."""
+    """A marker for a value that is omitted."""
 
     def __repr__(self) -> str:
         return "gone"
@@ -23,7 +23,7 @@ DEEP = 65
 
 
 def good(calls: Calls) -> Document:
-    """An event with something to break in every place."""
+    """A valid event with every field that these tests break."""
     return {
         "eventTime": "2026-11-15T10:00:00Z",
         "eventType": "COMPLETE",
@@ -37,7 +37,7 @@ def good(calls: Calls) -> Document:
 
 
 def broken(event: Document, where: str, value: Any) -> Document:
-    """The event with one place changed, or left out."""
+    """Return the event with one value changed or omitted."""
     event = copy.deepcopy(event)
     *way, last = where.split(".")
     place: Any = event
@@ -51,7 +51,7 @@ def broken(event: Document, where: str, value: Any) -> Document:
 
 
 def nothing_is_left(calls: Calls) -> None:
-    """Neither the job nor the datasets nor the namespace nor the event itself is there."""
+    """Check that the job, the datasets, the namespace and the event are all absent."""
     calls.get("namespaces", calls.namespace, status=404)
     for kind, name in (("jobs", "job"), ("datasets", "in"), ("datasets", "out")):
         calls.get("namespaces", calls.namespace, kind, name, status=404)
@@ -59,7 +59,7 @@ def nothing_is_left(calls: Calls) -> None:
 
 
 def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
-    """The reason for the refusal, which has the form that every refusal has."""
+    """Send an invalid body and return the reason from the error document."""
     answer = calls.client.post(path("lineage"), content=body, headers=headers)
     assert answer.status_code in statuses, answer.text
     document = answer.json()
@@ -80,7 +80,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("job.name", GONE, {422}, "name"),
     ("outputs.0.name", GONE, {422}, "name"),
     ("inputs.0.namespace", GONE, {422}, "namespace"),
-    # of the wrong kind
+    # of the wrong type
     ("eventTime", 1763200800, {422}, "eventTime"),
     ("eventTime", None, {422}, "eventTime"),
     ("eventType", 7, {422}, "eventType"),
@@ -98,7 +98,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("outputs.0.facets", 1, {422}, "facets"),
     ("outputs.0.outputFacets", [1], {422}, "outputFacets"),
     ("schemaURL", 5, {422}, "schemaURL"),
-    # empty, too long, or with characters that cannot be
+    # empty, too long, or with forbidden characters
     ("run.runId", "", {422}, "runId"),
     ("job.name", "", {422}, "job.name"),
     ("job.name", "  ", {422}, "job.name"),
@@ -117,7 +117,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("inputs.0.name", "..", {422}, "folder"),
     ("outputs.0.namespace", ".", {422}, "folder"),
     ("run.runId", "..", {422}, "folder"),
-    # times that cannot be
+    # impossible times
     ("eventTime", "", {422}, "time"),
     ("eventTime", "noon", {422}, "noon"),
     ("eventTime", "2026-02-30T00:00:00Z", {422}, "2026-02-30"),
@@ -144,7 +144,7 @@ def test_an_event_that_does_not_fit_is_refused_whole(
 
 
 def body_with(calls: Calls, text: bytes) -> bytes:
-    """The good event with some bytes in place of a facet's value."""
+    """Return the valid event with these bytes as the value of a facet."""
     return (
         json.dumps(broken(good(calls), "outputs.0.facets.f", "HERE"))
         .encode()

@@ -77,7 +77,7 @@ def unified_order(calls: Calls) -> str:
 
 
 def unified_order_without_extraction(calls: Calls) -> str:
-    """The unified order where nothing could be extracted before the run."""
+    """Report in the unified order, without any lineage known before the run."""
     calls.put_namespace()
     calls.put_job(JOB, **HOW)
     run = start_run(calls)
@@ -90,7 +90,7 @@ def unified_order_without_extraction(calls: Calls) -> str:
 
 
 def state(calls: Calls, run: str) -> Document:
-    """Every document that the calls have touched."""
+    """Get every document that the calls have changed."""
     job = calls.job(JOB)
     of_job = ("namespaces", calls.namespace, "jobs", JOB)
     return {
@@ -108,7 +108,7 @@ def state(calls: Calls, run: str) -> Document:
 
 
 def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
-    """The documents without times, with names instead of namespaces and ids."""
+    """Return the documents without times, and with names for namespaces and ids."""
     known: dict[str, str] = {}
 
     def plain(value: Any) -> Any:
@@ -132,7 +132,7 @@ def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
 def test_every_order_ends_like_the_dynamic_one_on_an_empty_catalog(
     calls: Calls, order: Order
 ) -> None:
-    """A dataset declared before its run was there before it: only the numbers tell."""
+    """A dataset declared before its run exists before it, so only the version numbers differ."""
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     dynamic = state(other, dynamic_order(other))
     found = state(calls, order(calls))

@@ -1,4 +1,4 @@
-"""Why a run failed, whichever facet of its events says so."""
+"""The cause of a failed run, from any facet of its events."""
 
 import pytest
 

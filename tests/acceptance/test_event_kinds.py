@@ -1,4 +1,4 @@
-"""Run, job and dataset events: single, in batches, packed, with any run id and any facet."""
+"""Run, job and dataset events: single, in batches, compressed, with any run id and any facet."""
 
 import json
 from typing import Any
@@ -105,7 +105,7 @@ def made_from(calls: Calls, field: str) -> Document:
 
 
 def sources(calls: Calls, **asked: Any) -> list[str]:
-    """What the field `id` of `d` is made from, by the graph."""
+    """Return the sources of the field `id` of `d` in the graph."""
     node = f"datasetField:{calls.namespace}:d:id"
     graph = calls.get("column-lineage", nodeId=node, **asked)["graph"]
     return sorted(found["data"]["field"] for found in graph if found["id"] != node)

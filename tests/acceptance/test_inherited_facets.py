@@ -1,4 +1,4 @@
-"""What a version of a dataset inherits from the version before it, and what takes that away."""
+"""Facets that a dataset version inherits from the version before it, and what ends that."""
 
 from itertools import permutations
 
@@ -9,7 +9,7 @@ from tests.acceptance.lot_calls import LotCalls
 
 
 def lineage(calls: Calls, **columns: str) -> Document:
-    """The column lineage facet: each field is made from one field of `raw`."""
+    """Return the column lineage facet: each field comes from one field of `raw`."""
     raw = {"namespace": calls.namespace, "name": "raw"}
     made_from = {
         name: {"inputFields": [raw | {"field": source}]} for name, source in columns.items()
@@ -18,7 +18,7 @@ def lineage(calls: Calls, **columns: str) -> Document:
 
 
 def described(calls: Calls) -> Document:
-    """An output with all that an SQL task reports of it."""
+    """Return an output with every facet that an SQL task reports."""
     return calls.named(
         "totals",
         **schema("total", "country"),
@@ -36,7 +36,7 @@ def write(calls: Calls, *outputs: str | Document, at: str | None = None) -> str:
 
 
 def made_from(dataset: Document) -> dict[str, list[str]]:
-    """The inputs of each field with a lineage."""
+    """Return the inputs of each field with column lineage."""
     return {
         column["name"]: [source["field"] for source in column["inputFields"]]
         for column in dataset["columnLineage"] or ()

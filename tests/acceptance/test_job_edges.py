@@ -1,17 +1,17 @@
-"""What a job reads and writes: while it runs, from run to run, and in earlier times."""
+"""Inputs and outputs of a job: during a run, from run to run, and in the past."""
 
 from tests.acceptance.calls import Calls, Document, new_run_id
 
 
 def graph(calls: Calls, job: str, **params: object) -> dict[str, Document]:
-    """The nodes of the graph around a job, by their ids without the namespace."""
+    """Return the node ids of the graph around a job, without the namespace."""
     node = f"job:{calls.namespace}:{job}"
     found = calls.get("lineage", nodeId=node, **params)["graph"]  # type: ignore[arg-type]
     return {each["id"].replace(f":{calls.namespace}:", " "): each for each in found}
 
 
 def sides(calls: Calls, job: str) -> tuple[list[str], list[str]]:
-    """The names of what a job reads and writes now."""
+    """Return the names of the job's current inputs and outputs."""
     found = calls.job(job)
     return [d["name"] for d in found["inputs"]], [d["name"] for d in found["outputs"]]
 

@@ -1,4 +1,4 @@
-"""The facets that mean something: what each of them changes in the catalog."""
+"""The facets that Penstock interprets, and their effect on the catalog."""
 
 import pytest
 
@@ -331,5 +331,5 @@ def test_facets_name_nothing_by_dots_which_mean_folders_in_paths(calls: Calls) -
     assert [alias["name"] for alias in found["aliases"]] == ["out2"]
     assert found["tags"] == ["kept"]
     assert found["sourceName"] == calls.namespace
-    # A column may be called so: R calls one "." that has no name.
+    # A column may have this name: R names an unnamed column ".".
     assert [field["name"] for field in found["fields"]] == ["x", "."]

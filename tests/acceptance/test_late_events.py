@@ -1,4 +1,4 @@
-"""Events that come late, twice or in the wrong order, seen from outside."""
+"""Events that arrive late, twice or in the wrong order, seen through the API."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -77,7 +77,7 @@ def test_what_a_run_read_never_changes(calls: Calls) -> None:
 
 
 def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(calls: Calls) -> None:
-    """The first version is known from its readers alone; the second was written."""
+    """Only readers reported the first version; a run wrote the second one."""
 
     def read(run: str, *fields: str) -> None:
         calls.report("START", run, "use", inputs=[calls.named("d", **schema(*fields))])
@@ -91,7 +91,7 @@ def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(call
         return [[field["name"] for field in each["fields"]] for each in calls.versions("d")]
 
     assert known() == [["id"], ["id", "x"]]
-    read(first, "id", "y")  # who reads it may still tell of it
+    read(first, "id", "y")  # a reader may still report it
     assert known() == [["id", "y"], ["id", "x"]]
 
 

@@ -1,4 +1,4 @@
-"""Names as they are in real life, and things that are deleted and come back."""
+"""Real-life names, and things that are deleted and restored."""
 
 from collections.abc import Callable
 
@@ -98,7 +98,7 @@ def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: C
 
 
 def listed(calls: Calls, kind: str) -> list[str]:
-    """What a namespace shows of a kind, which must be as many as it counts and search finds."""
+    """Return the names of one kind in a namespace. Its count and search must agree."""
     page = calls.get("namespaces", calls.namespace, kind)
     names = sorted(each["name"] for each in page[kind])
     found = calls.get(
@@ -118,7 +118,7 @@ def test_a_restored_namespace_brings_back_only_what_was_deleted_with_it(calls: C
 
     calls.ask("DELETE", where)
     assert (listed(calls, "datasets"), listed(calls, "jobs")) == ([], [])
-    calls.ask("DELETE", where)  # once more: nothing is left to hide, and nothing is lost
+    calls.ask("DELETE", where)  # the second delete hides nothing more and loses nothing
     calls.ask("POST", f"{where}/restore")
     assert (listed(calls, "datasets"), listed(calls, "jobs")) == (["b"], ["j"])
 

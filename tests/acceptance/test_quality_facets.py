@@ -1,4 +1,4 @@
-"""Tests and figures that runs report on a dataset, with and without lots."""
+"""Test results and statistics that runs report on a dataset, with and without lots."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ def assertion(name: str, column: str, *, success: bool = True) -> Document:
 
 
 def report_tests(calls: Calls, *assertions: Document, side: str = "inputFacets") -> str:
-    """A run that reads `orders` and reports what its tests found."""
+    """Send a run that reads `orders` and reports its test results."""
     run, found = new_run_id(), {"dataQualityAssertions": {"assertions": list(assertions)}}
     calls.report("START", run, "test", inputs=["orders"])
     calls.report("COMPLETE", run, "test", inputs=[calls.named("orders") | {side: found}])

@@ -1,4 +1,4 @@
-"""What Airflow 3.3 sent, by its OpenLineage provider 2.20, of two small DAGs."""
+"""Events of two small DAGs from Airflow 3.3 with its OpenLineage provider 2.20."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FILES = "file://localhost"
 
 @pytest.fixture
 def dags(calls: Calls) -> Recording:
-    """A DAG with retries, mapped tasks and SQL in a group, that fails at its last; and another."""
+    """Two DAGs. One has retries, mapped tasks and SQL in a group, and its last task fails."""
     recording = Recording(calls, "airflow")
     recording.send()
     return recording

@@ -1,4 +1,4 @@
-"""What `dbt-ol` of openlineage-dbt 1.54 sent of a small project on DuckDB."""
+"""Events of a small project on DuckDB from `dbt-ol` of openlineage-dbt 1.54."""
 
 import pytest
 
@@ -11,12 +11,12 @@ STAGED, VIEW, BREAKS = "shop.main.stg_orders", "shop.main.orders_view", "shop.ma
 
 @pytest.fixture
 def runs(calls: Calls) -> Recording:
-    """Three times `dbt-ol run`; in the second, the model `breaks` breaks."""
+    """Three invocations of `dbt-ol run`. In the second the model `breaks` fails."""
     return Recording(calls, "dbt_runs")
 
 
 def test_models_read_what_the_same_invocation_made(runs: Recording) -> None:
-    """dbt-ol tells at its end of all models: first that each began, and then how each ended."""
+    """dbt-ol reports all models at its end: first every start, then every result."""
     runs.send()
 
     makers = runs.makers(STAGED, DUCK)

@@ -1,4 +1,4 @@
-"""What openlineage-spark 1.53 sent of a small application on Spark 3.5."""
+"""Events of a small application on Spark 3.5 from openlineage-spark 1.53."""
 
 import pytest
 
@@ -12,7 +12,10 @@ JOIN = "shop_spark.adaptive_spark_plan.lake_by_country"
 
 @pytest.fixture
 def spark(calls: Calls) -> Recording:
-    """Files are read, joined, written over and added to, one of them in vain; a table is made."""
+    """Files are read, joined, overwritten and appended, once without success;
+
+    a table is created.
+    """
     recording = Recording(calls, "spark")
     recording.send()
     return recording
@@ -31,7 +34,7 @@ def test_what_is_overwritten_and_appended_has_a_version_each(spark: Recording) -
 
 
 def test_a_job_that_failed_moves_no_version_though_it_says_complete_too(spark: Recording) -> None:
-    """Of a query that failed, Spark reports the job's FAIL, and then a COMPLETE of the query."""
+    """For a failed query Spark sends the job's FAIL, and then a COMPLETE of the query."""
     [failed] = of(spark, f"{INSERT}.lake_by_country")
     assert failed["state"] == "FAILED"
     appended, _ = of(spark, JOIN)

@@ -1,4 +1,4 @@
-"""What search finds while things are deleted and come back."""
+"""Search results while things are deleted and restored."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.acceptance.calls import Calls, Document, fields, new_run_id, path, sc
 
 pytestmark = pytest.mark.both_databases
 
-# Every thing in the namespace has this word in its name.
+# Every name in the namespace contains this word.
 WORD = "harvest"
 ALL = {("DATASET", "harvest_in"), ("DATASET", "harvest_out"), ("JOB", "harvest_job")}
 OF = {
@@ -22,7 +22,7 @@ LEFT = {
 
 
 def found(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
-    """What of the namespace is found, the same in whatever way it is asked for."""
+    """Return the search results in the namespace. Every form of the query must give the same."""
     here: Document = {"q": q, "namespace": calls.namespace}
     answers = []
     for asked in (

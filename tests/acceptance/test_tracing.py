@@ -1,4 +1,4 @@
-"""A deposit is one trace, through ingest and two arcs, in whatever process each step is done."""
+"""A deposit is one trace, through ingest and two arcs, across all processes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ OF_A_DEPOSIT = {
 
 
 class Site:
-    """A server, workers and engines in processes of their own, which send their spans."""
+    """A server, workers and engines in separate processes, which send their spans."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -66,13 +66,13 @@ class Site:
         assert self._client.put("/api/v1/ingest/collections/scans", json=made).status_code == 200
 
     def run(self, *arguments: str) -> None:
-        """Run a command to its end; then all its spans are sent."""
+        """Run a command to its end. By then it has sent its spans."""
         done = program(self.folder, *arguments, variables=self._variables)
         assert done.code == 0, done.err
         assert "Traceback" not in done.err, done.err
 
     def submit(self, **more: object) -> str:
-        """Deposit a file as somebody whose own work is traced: the batch that it is."""
+        """Deposit a file from a traced client and return its batch."""
         path = self.folder / "page.txt"
         path.write_text("some words")
         answer = self._client.post(
@@ -84,7 +84,7 @@ class Site:
         return str(answer.json()["id"])
 
     def close(self) -> None:
-        """Stop the server, which sends what is left."""
+        """Stop the server, which sends its remaining spans."""
         self._client.close()
         if self.server.is_alive:
             self.server.stop()
@@ -130,7 +130,7 @@ def test_a_deposit_is_one_trace(site: Site, collector: Collector) -> None:
 
 
 def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
-    """Within the claim, in the process that it ran in; everything else within the deposit."""
+    """Check that task spans belong to the claim and its process, and all others to the deposit."""
     known = {span.id: span for span in spans}
     claims = {s.id: s for s in spans if s.name == "arc.claim"}
     assert [s.attributes["penstock.job"] for s in claims.values()] == ["shop/clean", "shop/total"]

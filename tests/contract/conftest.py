@@ -1,4 +1,4 @@
-"""Fixtures of the suites that hold every backend to one contract."""
+"""Fixtures of the contract suites, which every backend must pass."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +13,7 @@ from tests.ingest_stores import BACKENDS, Backend, opened_backend
 
 @pytest.fixture
 def url(database_url: str) -> str:
-    """The URL of an empty database; a module may fill one for all of its tests instead."""
+    """The URL of an empty database. A module may override it to fill one for all its tests."""
     return database_url
 
 
@@ -25,7 +25,7 @@ def database(url: str) -> Iterator[Database]:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    """An ingest queue on each database, and in ZooKeeper."""
+    """An ingest queue on each database and in ZooKeeper."""
     with opened_backend(request.param, request, tmp_path) as backend:
         yield backend
 

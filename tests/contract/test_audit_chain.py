@@ -1,4 +1,4 @@
-"""The chain of the audit log, on both databases."""
+"""The hash chain of the audit log, on both databases."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ def broken(database: Database) -> list[str]:
 
 
 def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
-    """Each has a connection of its own, as servers on one PostgreSQL have."""
+    """Each process has its own connection, like the servers that share one PostgreSQL."""
 
     def write(writer: int) -> None:
         with closing(open_database(database_url)) as own:

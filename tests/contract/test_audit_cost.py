@@ -1,4 +1,4 @@
-"""What a look into a long audit log finds and costs: no filter reads what it does not give."""
+"""Filters of a long audit log: their results, and that each one uses an index."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("audit_cost")
 
 COUNT = 20_000
 USUAL = ("hold lot", "unhold lot", "resubmit", "priority 5")
-# Long ago, so that whoever walks back by time comes to them last.
+# Long ago, so that a scan by time reaches them last.
 RARE = [
     AuditEntry(1, "boss", "key create", "etl", ""),
     AuditEntry(2, "boss", "key revoke", "etl", ""),
@@ -35,7 +35,7 @@ PAGE = {"limit": 100, "offset": 0, "since": 0}
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Twenty thousand actions, of which three are not like the others."""
+    """Twenty thousand actions, three of which differ from the others."""
     with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as found:
         yield found
 
@@ -75,7 +75,7 @@ def test_each_filter_finds_its_entries_newest_first(
 
 
 def _plain(entries: list[AuditEntry]) -> list[AuditEntry]:
-    """The entries without what the chain adds."""
+    """Return the entries without the columns of the chain."""
     return [msgspec.structs.replace(entry, id=0, hash="") for entry in entries]
 
 

@@ -1,4 +1,4 @@
-"""Column lineage as it is and as it was, on both databases."""
+"""Current and past column lineage, on both databases."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def fields(*names: str) -> str:
 
 
 def shop() -> Scene:
-    """raw.a and raw.b make clean.id and clean.sum; clean.sum makes report.total."""
+    """raw.a and raw.b feed clean.id and clean.sum; clean.sum feeds report.total."""
     scene = Scene()
     scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
     clean = scene.version("clean", 1, published=at(1), fields=fields("id", "sum", "note"))
@@ -149,7 +149,7 @@ def test_fields_of_the_same_name_are_told_apart(database: Database) -> None:
 
 
 def changing() -> Scene:
-    """clean.id was made from raw.a at second 10, and is made from raw.b since second 20."""
+    """clean.id comes from raw.a at second 10, and from raw.b since second 20."""
     scene = Scene()
     scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
     first = scene.version("clean", 1, published=at(10), fields=fields("id"), created_at=at(5))

@@ -1,4 +1,4 @@
-"""What `Database` promises, on SQLite and on PostgreSQL alike."""
+"""The contract of `Database`, on SQLite and PostgreSQL."""
 
 import itertools
 import signal
@@ -83,7 +83,7 @@ NEXT = itertools.count(1)
 
 
 def new_id() -> str:
-    """An id that sorts after those before it."""
+    """Return an id that sorts after all earlier ones."""
     return f"00000000-0000-7000-8000-{next(NEXT):012x}"
 
 
@@ -103,7 +103,7 @@ def extra(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opener(own_url: str, extra: Path) -> Iterator[Opener]:
-    """Opens the test's database as often as wanted."""
+    """A function that opens the test's database, any number of times."""
     opened: list[Database] = []
 
     def open_it(wait_seconds: float = 30) -> Database:

@@ -1,4 +1,4 @@
-"""What SQLite's files may meet while somebody works with them: taken away, replaced, damaged."""
+"""SQLite files that are removed, replaced or damaged while they are in use."""
 
 import os
 import resource
@@ -96,14 +96,14 @@ def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
 
 
 def test_no_file_is_made_where_one_was(db: Database, file: Path) -> None:
-    """A connection that reads and is new must not make an empty file to read."""
+    """A new reading connection must not create an empty file."""
     file.rename(file.with_name("kept"))
     everything_is_refused(db, GONE)
     assert not file.exists()
 
 
 def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path) -> None:
-    """Whoever closes last removes the log: not while somebody else has the file open."""
+    """The last connection to close removes the log, but not while another one has the file open."""
     url = f"sqlite:///{file}"
     with migrated(url, capability) as database:
         for text in ("one", "two"):
@@ -136,7 +136,7 @@ def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) ->
 
 
 def test_a_disk_that_fails_is_told(db: Database) -> None:
-    """A limit for files stands for the disk: SQLite is told of both by the same call."""
+    """A file size limit simulates the disk: SQLite gets both errors from the same system call."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
@@ -151,7 +151,7 @@ def test_a_disk_that_fails_is_told(db: Database) -> None:
 
 
 def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
-    """SQLite says of a connection that may only read what it says of such a disk."""
+    """A read-only connection gives the same error of SQLite as a read-only disk."""
     assert isinstance(db, SqliteDatabase)
     db._writer.execute("PRAGMA query_only = ON")
     with pytest.raises(Unavailable, match="cannot be written to"):

@@ -1,4 +1,4 @@
-"""What `Database.listen` promises, on SQLite and on PostgreSQL alike."""
+"""The contract of `Database.listen`, on SQLite and PostgreSQL."""
 
 import shutil
 import tempfile
@@ -38,7 +38,7 @@ CREATE TRIGGER notes_told AFTER INSERT ON notes
 
 @pytest.fixture
 def capability(tmp_path: Path) -> Path:
-    """A capability folder with a table that tells of its rows."""
+    """A capability folder with a table that notifies of its rows."""
     migrations = {"9001_notes": TABLE, "9001_notes.postgresql": TRIGGER}
     return capability_folder(tmp_path / "capability", STATEMENTS, migrations)
 
@@ -122,7 +122,7 @@ def test_a_call_to_wake_before_the_wait_is_not_lost(db: Database) -> None:
             assert listener.wait(LONG)
             if not listener.wait(0.05):
                 waited.set()
-    listener.wake()  # after its end it does no harm
+    listener.wake()  # harmless after the end
 
 
 def test_other_channels_are_not_heard(postgres: PostgresServer) -> None:

@@ -1,4 +1,4 @@
-"""What happens when PostgreSQL goes away, and the other things only it does."""
+"""Loss of the connection to PostgreSQL, and other behavior specific to PostgreSQL."""
 
 import select
 import shutil
@@ -80,9 +80,9 @@ def db(url: str, capability: Path) -> Iterator[Database]:
 
 
 def cut_off(url: str) -> int:
-    """End every other session on this database, and wait until they are gone."""
+    """End every other session on this database and wait until they are gone."""
     with psycopg.connect(url, autocommit=True) as connection:
-        # One that has ended by itself meanwhile is said not to have been ended: look again.
+        # A session that ended by itself meanwhile counts as not ended: look again.
         ended = connection.execute(
             "SELECT pid, pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -180,7 +180,7 @@ def test_a_commit_that_fails_undoes_it(db: Database) -> None:
 
 
 def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
-    """A note, and a row that refers to itself unless told otherwise."""
+    """Send a note and a row that refers to itself by default."""
     return db.send(
         [("add_notes", [Note(text)]), ("add_referring", [Referring(1, other)])], after=after
     )
@@ -220,7 +220,7 @@ def test_what_was_sent_on_a_connection_that_is_lost_is_unavailable(db: Database,
 
 
 class Late:
-    """Somebody who is about to wait for an answer, but does not begin to before he is told."""
+    """A poll object that waits for an event before it polls."""
 
     def __init__(self, ready: select.poll) -> None:
         self._ready = ready
@@ -234,7 +234,10 @@ class Late:
 def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libpq reads while it sends, and then nothing more comes that would wake anybody."""
+    """libpq reads while it sends.
+
+    Afterwards nothing more arrives that would wake the waiting thread.
+    """
     assert isinstance(db, PostgresDatabase)
     with db.write() as tx:
         last = tx.epoch
@@ -251,7 +254,7 @@ def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
 
 
 class Pausing:
-    """A lock whose holder, once his pipeline has failed, lets go of it until more was sent."""
+    """A lock whose holder, once its pipeline has failed, releases it until more was sent."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pg = pipeline._pg
@@ -274,7 +277,7 @@ class Pausing:
 def test_what_is_sent_while_another_hears_that_he_was_too_late_is_answered_too(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libpq leaves out the end of an answer if more is sent before it is asked for."""
+    """libpq drops the end of an answer if more is sent before the answer is fetched."""
     assert isinstance(db, PostgresDatabase)
     with db.write() as tx:
         last = tx.epoch
@@ -332,7 +335,7 @@ def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
 
 
 def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
-    """So do hosts of PostgreSQL when its disk is nearly full."""
+    """Hosts of PostgreSQL make it read-only when its disk is nearly full."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
@@ -345,7 +348,7 @@ def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
 def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The least that libpq takes.
+    # The minimum of libpq.
     monkeypatch.setitem(postgres_connection._PATIENCE, "connect_timeout", "2")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none"
@@ -354,7 +357,7 @@ def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
 
 
 def test_a_server_whose_network_is_cut_is_noticed_soon(db: Database, url: str) -> None:
-    """Unless the URL says otherwise."""
+    """A URL may set a different timeout."""
     assert isinstance(db, PostgresDatabase)
     assert _settings(db) >= {("tcp_user_timeout", "30000"), ("connect_timeout", "10")}
     with closing(open_database(f"{url}&tcp_user_timeout=7000")) as database:
@@ -368,7 +371,7 @@ def _settings(db: PostgresDatabase) -> set[tuple[str, str]]:
 
 
 def test_a_bigint_may_meet_a_small_number(db: Database) -> None:
-    """PostgreSQL takes a parameter beside a bare number as int4 unless it is told better."""
+    """PostgreSQL types a parameter beside a bare number as int4 unless a cast says otherwise."""
     with db.read() as tx:
         assert tx.fetch("later", at=2**53) == [(2**53 + 1,)]
 

@@ -1,4 +1,4 @@
-"""How a database gets its schema: each step once, wholly, whoever else starts beside us."""
+"""Migrations: each one is applied once and completely, even if several programs start together."""
 
 import shutil
 import sqlite3
@@ -49,7 +49,7 @@ def extra(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opener(blank_url: str, extra: Path) -> Iterator[Opener]:
-    """Opens the test's database as a program would that has just started."""
+    """A function that opens the test's database as a newly started program does."""
     opened: list[Database] = []
 
     def open_it() -> Database:
@@ -126,7 +126,7 @@ def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url:
 def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
     opener: Opener, extra: Path
 ) -> None:
-    """Also what it knew of the rows is void: a migration is a write like any other."""
+    """Its cached rows are invalid too: a migration is a write like any other."""
     older = opener()
     older.migrate()
     with older.write() as tx:
@@ -145,7 +145,7 @@ def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
 
 
 def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> None:
-    """Also one whose program keeps a ledger of migrations by the same name."""
+    """That includes a program with a ledger of migrations of the same name."""
     run(blank_url, "CREATE TABLE users (id INTEGER)")
     with pytest.raises(Invalid, match=r"another program: .*\(users\)"):
         open_database(blank_url)
@@ -164,7 +164,7 @@ def test_tables_of_others_beside_ours_do_no_harm(opener: Opener, blank_url: str)
 
 
 def run(url: str, sql: LiteralString) -> None:
-    """What another program does to the database."""
+    """Change the database as another program does."""
     if url.startswith("sqlite:"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
             file.execute(sql)

@@ -1,4 +1,4 @@
-"""A write that is sent: it lands as the next after the one it stands on, or nothing of it does."""
+"""Sent writes: one takes effect directly after the write it follows, or not at all."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.databases import capability_folder
 from tests.patience import HANG_SECONDS
 
 TABLE = "CREATE TABLE notes (text TEXT NOT NULL CHECK (text <> 'bad'));"
-LONG = "x" * 200_000  # more than a socket takes at once
+LONG = "x" * 200_000  # more than a socket accepts at once
 BAD = (sqlite3.IntegrityError, psycopg.errors.CheckViolation)
 PAIRS = 40
 
@@ -32,7 +32,7 @@ def db(own_url: str, extra: Path) -> Iterator[Database]:
 
 
 def epoch(db: Database) -> int:
-    """Of a write that was just made."""
+    """Return the epoch after a write."""
     with db.write() as tx:
         return tx.epoch
 
@@ -42,7 +42,7 @@ def send(db: Database, after: int | Sent, *texts: str) -> Sent:
 
 
 def check_goes_on(db: Database, left: list[str]) -> None:
-    """What failed left nothing, and the next one is good."""
+    """Check that the failed write left nothing and that the next one succeeds."""
     assert notes(db) == left
     last = epoch(db)
     send(db, last, "next").land()
@@ -82,7 +82,7 @@ def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
 def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
     db: Database, own_url: str, extra: Path, by: str
 ) -> None:
-    """The other's write has the number that the late one would have had."""
+    """The other writer's epoch is the one that the late write would have had."""
     last = epoch(db)
     other = open_database(own_url, extra=[extra]) if by == "another program" else db
     assert epoch(other) == last + 1
@@ -118,12 +118,12 @@ def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
 
 
 def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> None:
-    """Answers come in the order of sending, whoever asks for them first."""
+    """Answers arrive in the order of sending, whichever caller asks first."""
     last = epoch(db)
     first = send(db, last, "first")
     with ThreadPoolExecutor(1) as other:
         landing = other.submit(lambda: send(db, last, "second").land())
-        wait([landing], timeout=0.3)  # what comes first on its way must not be taken for his
+        wait([landing], timeout=0.3)  # an earlier answer must not be returned to this caller
         try:
             first.land()
         except Overtaken:
@@ -135,7 +135,7 @@ def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> 
 
 
 def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
-    """Much, and small answers to it: whatever is taken in while more is sent reaches who waits."""
+    """A thread that sends must pass the answers it reads to the thread that waits."""
     sent: int | Sent = epoch(db)
     with ThreadPoolExecutor(1) as waiting:
         for _ in range(PAIRS):
@@ -147,7 +147,7 @@ def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
     assert len(notes(db)) == 7 * PAIRS
 
 
-# Of a JSON, of PostgreSQL, of SQLite and of our own markers; a NUL that is only written down.
+# Escapes of JSON, PostgreSQL, SQLite and our own markers; and an escaped NUL.
 ODD = [
     "",
     "it's",
@@ -162,7 +162,7 @@ ODD = [
 NUL_ERRORS = (sqlite3.DataError, psycopg.DataError)
 
 
-@pytest.mark.parametrize("times", [1, 5])  # few rows travel another way than many
+@pytest.mark.parametrize("times", [1, 5])  # a few rows are sent in another form than many
 def test_texts_arrive_as_they_are(db: Database, times: int) -> None:
     send(db, epoch(db), *ODD * times).land()
     assert sorted(notes(db)) == sorted(ODD * times)

@@ -1,4 +1,4 @@
-"""Which URLs open a database, and what is said about the others."""
+"""Database URLs that are accepted, and the errors for the others."""
 
 import os
 from pathlib import Path

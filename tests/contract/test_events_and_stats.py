@@ -1,4 +1,4 @@
-"""Events by their time, and how many there were, on both databases."""
+"""Events by time and the counts of events, on both databases."""
 
 import msgspec
 import pytest
@@ -26,7 +26,7 @@ RUN = derived_id("run")
 
 @pytest.fixture
 def times(database: Database) -> list[Micros]:
-    """An event every quarter of an hour for ten hours."""
+    """One event every quarter of an hour for ten hours."""
     moments = [START + n * MINUTES_15 for n in range(40)]
     with database.write() as tx:
         put_events(tx, [event(at, run_id=RUN if n < 3 else None) for n, at in enumerate(moments)])

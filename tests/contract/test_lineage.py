@@ -1,4 +1,4 @@
-"""The lineage graph as it stands, on both databases."""
+"""The current lineage graph, on both databases."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The lineage graph as it stood at a time, or when a version stood, on both databases."""
+"""The lineage graph at a past time or at a version, on both databases."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.contract.lineage_rows import Scene, arrows, at, nodes
 
 
 def show(database: Database, node_id: str, second: int | None = None, **options: Any) -> list[str]:
-    """The names of the nodes, with the edges checked for their ends."""
+    """Return the names of the nodes. Fail if the two ends of an edge disagree."""
     as_of = None if second is None else at(second)
     with database.read() as tx:
         graph = lineage(tx, node_id, as_of=as_of, **options)
@@ -157,7 +157,7 @@ def test_what_was_deleted_later_is_still_shown(database: Database) -> None:
 
 
 def dropped_and_made_again() -> Scene:
-    """A table that was dropped in second 50 and written again in seconds 70 to 80."""
+    """A table that was dropped at second 50 and written again in seconds 70 to 80."""
     scene = changing_job()
     scene.version("table", 1, at(20))
     scene.version("table", 2, at(50), lifecycle="DROP", created_at=at(49))
@@ -178,7 +178,7 @@ def test_what_was_dropped_and_made_again_was_not_there_between(
         for second in seconds
     }
     assert found == {49: True, 50: False, 69: False, 70: True, 90: True}
-    # It is shown to whoever asks for it, and said to be deleted.
+    # A direct request still shows it, marked as deleted.
     for second in seconds:
         with database.read() as tx:
             node = lineage(tx, dataset_node("table"), hops=0, as_of=at(second)).graph[0]
@@ -223,7 +223,7 @@ def versions() -> Scene:
 
 
 def field_of_table(database: Database, node_id: str, second: int | None) -> tuple[str, int | None]:
-    """The name of the one field of `table`, and the number of its version."""
+    """Return the name of the one field of `table` and the number of its version."""
     with database.read() as tx:
         graph = lineage(tx, node_id, as_of=None if second is None else at(second))
     (data,) = (

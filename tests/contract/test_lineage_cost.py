@@ -1,4 +1,4 @@
-"""What lineage costs at some size: few statements, and no walk through a whole table."""
+"""The cost of lineage on a large graph: few statements, and no scan of a whole table."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def _fill(tx: Transaction) -> None:
-    """Job n writes dataset n and reads two of those before it."""
+    """Write a graph in which job n writes dataset n and reads two earlier ones."""
     versions = [version(row, 1, run(of, 1)) for row, of in zip(DATASETS, JOBS, strict=True)]
     runs = [run(row, 1) for row in JOBS]
     reads = [(n, other) for n in range(COUNT) for other in {n // 2, n // 3} if other != n]
@@ -81,7 +81,10 @@ def _fill(tx: Transaction) -> None:
 
 
 class Counted(CountedReads):
-    """A transaction of which a walk may set how it is planned, which goes along with a trip."""
+    """A transaction that counts round trips.
+
+    The settings of a walk share a trip with its statement.
+    """
 
     def execute(self, statement: str, /, **params: object) -> None:
         assert statement == "walk_by_key"
@@ -128,7 +131,7 @@ def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: 
 
 
 def lineage_examples() -> dict[str, dict[str, Any]]:
-    """Every statement of lineage with what a usual call asks of it."""
+    """Return every statement of lineage with the parameters of a typical call."""
     time = {"at": NOW + 5}
     root = {"root": DATASETS[7].id}
     datasets = {"ids": [row.id for row in DATASETS[:10]]}
@@ -171,11 +174,11 @@ def lineage_examples() -> dict[str, dict[str, Any]]:
 def _walks(
     url: str, settings: Statement, statement: Statement, params: dict[str, Any]
 ) -> list[str]:
-    """The steps of the statement's plan that read a table, or a whole index, from end to end."""
+    """Return the steps of the statement's plan that read a whole table or index."""
     steps = steps_told(url, statement, params, settings)
     if not url.startswith("sqlite"):
         return [step for step in steps if "Seq Scan" in step or "Hash" in step]
-    # Lists are virtual tables, and the rest is the statement's own subqueries.
+    # Lists are virtual tables. The other scans are of the statement's own subqueries.
     harmless = re.compile(
         r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|written$|reading$|c$)"
     )

@@ -1,4 +1,4 @@
-"""What holds of every graph: the walk finds what is within reach, and the past is what was seen."""
+"""Properties of every graph: a walk finds all nodes in reach; the past is as it was shown."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,12 +29,12 @@ Shape = tuple[list[str], set[Arrow]]
 
 
 class _TakeBack(Exception):
-    """Leaves a write without a trace."""
+    """Raised to roll a write back."""
 
 
 @contextmanager
 def taken_back(database: Database) -> Iterator[Transaction]:
-    """A write that is rolled back, so that the next example finds nothing."""
+    """A write that is rolled back, so that the next example starts empty."""
     try:
         with database.write() as tx:
             yield tx
@@ -48,7 +48,7 @@ def node_id(name: str) -> str:
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """Something that a random job reads or writes."""
+    """An edge between a random job and a dataset."""
 
     job: str
     dataset: str
@@ -57,7 +57,7 @@ class Edge(msgspec.Struct, frozen=True):
 
     @property
     def arrow(self) -> Arrow:
-        """The way that data flows."""
+        """The edge in the direction of the data."""
         return (self.dataset, self.job) if self.reads else (self.job, self.dataset)
 
 
@@ -73,7 +73,7 @@ class Question(msgspec.Struct, frozen=True):
     history: History
 
     def scene(self) -> Scene:
-        """The same as rows."""
+        """Return the graph as rows."""
         scene = Scene()
         for name in DATASETS:
             scene.dataset(name, hidden=int(name in self.deleted), hidden_at=at(1))
@@ -85,7 +85,7 @@ class Question(msgspec.Struct, frozen=True):
         return scene
 
     def within_reach(self) -> Shape:
-        """The answer, found the slow way."""
+        """Compute the answer with a slow and simple search."""
         flow = {e.arrow for e in self.edges.values() if e.current or self.history == "all"}
         steps = set()
         if self.direction != "upstream":
@@ -103,7 +103,7 @@ class Question(msgspec.Struct, frozen=True):
         return names, {edge for edge in flow if set(edge) <= found}
 
     def _first_jobs(self, steps: set[Arrow]) -> set[str]:
-        """The jobs at depth 0: the root, or the first side of a dataset that has any."""
+        """Return the jobs at depth 0: the root, or the first nonempty side of a dataset."""
         if self.root in JOBS:
             return {self.root}
         beside = {there for here, there in steps if here == self.root} - self.deleted
@@ -153,10 +153,9 @@ def _names(draw: st.DrawFn) -> list[dict[str, str]]:
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Events one second apart: runs that say at their start what they touch, and stated jobs.
+    """Draw events one second apart: runs that report their edges at the start, and declared jobs.
 
-    What a run says of its edges later is not told apart from what it said at first, so it says
-    no more.
+    The graph dates later reports of a run to its start, so the runs here report nothing later.
     """
     going: dict[str, str] = {}
     events: list[dict[str, Any]] = []
@@ -201,7 +200,7 @@ def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros
 
 
 def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
-    """The graph around everything that there is."""
+    """Return the graph around every node."""
     found: dict[str, Shape] = {}
     for name in DATASETS + JOBS[:2]:
         try:
@@ -213,7 +212,7 @@ def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
 
 
 def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
-    """The graph as it was shown straight after each event."""
+    """Return the graph as it was shown directly after each event."""
     uow, shown = UnitOfWork(), []
     for event in events:
         receive(tx, uow, event, NOW)
@@ -237,7 +236,7 @@ def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
 
 
 def _event(second: int, kind: str, job: str, reads: str, writes: str, **facets: Any) -> Any:
-    """A run is known by its job and what it writes."""
+    """Return the event. Its job and outputs identify the run."""
     named = {"namespace": NAMESPACE, "name": writes, "facets": facets}
     return {
         "eventTime": format_time(at(second)),

@@ -1,4 +1,4 @@
-"""What the catalog shows of single things and in lists, on both databases."""
+"""Single things and lists of the catalog, on both databases."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -59,7 +59,7 @@ UNPUBLISHED = version(BARE, 1, PARENT, published_at=None)
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A small shop: raw → dag.load → orders, of which the second version failed."""
+    """A small shop: raw → dag.load → orders, whose second version failed."""
     opened = open_database(database_url)
     opened.migrate()
     with opened.write() as tx:
@@ -127,7 +127,7 @@ def _fill(tx: Transaction) -> None:
 
 
 def wire(database: Database, read: Callable[[Transaction], object]) -> Any:
-    """What a client would get to see."""
+    """Return the JSON that a client receives."""
     with database.read() as tx:
         return msgspec.json.decode(msgspec.json.encode(read(tx)))
 

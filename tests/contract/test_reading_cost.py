@@ -1,4 +1,4 @@
-"""What reads cost at some size: how many statements, and no walk through a whole table."""
+"""The cost of reads from a large catalog: few statements, and no scan of a whole table."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ COUNT = 5000
 DATASETS = [dataset(f"table_{n:05}", created_at=NOW + n * SECOND) for n in range(COUNT)]
 JOBS = [job(f"job_{n:05}", updated_at=NOW + n, created_at=NOW + n * SECOND) for n in range(COUNT)]
 STATES = ["COMPLETED"] * 49 + ["FAILED"]
-# The tables of which there are thousands of rows, and the short names they have in statements.
+# The tables with thousands of rows, and their aliases in statements.
 LARGE = re.compile(
     r"(datasets|dataset_versions|jobs|job_versions|runs|run_datasets|job_edges|events"
     r"|search_docs|column_edges|d|v|j|r|rd|e|l|p|pr|pj)\b"
@@ -86,7 +86,7 @@ def _fill(tx: Transaction) -> None:
 
 
 class Counted:
-    """A transaction that counts the statements it is asked for, and its trips to the database."""
+    """A transaction that counts its statements and its trips to the database."""
 
     epoch = 0
 
@@ -160,7 +160,7 @@ def test_no_read_walks_through_a_large_table(database: Database, url: str) -> No
 
 
 def reading_examples() -> dict[str, dict[str, Any]]:
-    """The statements of this capability's reads with what a usual call asks of them."""
+    """Return the statements of this capability's reads with the parameters of a typical call."""
     page = {"limit": 100, "offset": 0}
     of_dataset = {"dataset_id": DATASETS[7].id}
     of_job = {"job_id": JOBS[7].id}
@@ -217,7 +217,7 @@ def reading_examples() -> dict[str, dict[str, Any]]:
 
 
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
-    """The steps of the statement's plan that read a large table from end to end."""
+    """Return the steps of the statement's plan that read a whole large table."""
     walk = rf"(^SCAN|Seq Scan on) {LARGE.pattern}"
     steps = [step for step in steps_told(url, statement, params) if re.search(walk, step)]
     if url.startswith("sqlite"):

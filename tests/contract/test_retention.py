@@ -1,4 +1,4 @@
-"""What pruning deletes, and what it never touches."""
+"""The rows that pruning deletes, and those that it must keep."""
 
 import random
 from collections import Counter
@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 class Shop:
-    """A catalog that is fed with runs of the past."""
+    """A catalog that receives runs of the past."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -40,12 +40,12 @@ class Shop:
             self._sent.append(self.catalog.submit(ReceiveEvent(read_event(body, Limits()))))
 
     def settle(self) -> None:
-        """Wait until all that was sent is committed."""
+        """Wait until every sent event is committed."""
         while self._sent:
             self._sent.pop().result()
 
     def run(self, job: str, day: float, *, reads: str = "", writes: str = "", **more: Any) -> str:
-        """A run of a job so many days before now; True in `going` leaves it running."""
+        """Send a run of a job this many days ago. A True in `going` leaves that run unfinished."""
         run_id = f"{job} {day}"
         going = more.pop("going", False)
         end = "FAIL" if more.pop("fails", False) else "COMPLETE"
@@ -67,7 +67,7 @@ class Shop:
         self.receive({"eventTime": at, "dataset": _dataset(name, schema=fields, **more)})
 
     def prune(self, days: float, **more: Any) -> Pruned:
-        """Count first, then delete, and see that both say the same."""
+        """Count first, then prune, and require the same counts."""
         before = self.seen()
         counted = self._prune(days, dry_run=True)
         assert before == self.seen()
@@ -119,7 +119,7 @@ def shop(database_url: str) -> Iterator[Shop]:
 
 
 def check_counts(shop: Shop) -> None:
-    """Every count that is kept equals what is there, and nothing points at what is not."""
+    """Check that every stored count is right and that no reference dangles."""
     seen = shop.seen()
     runs, versions = seen["run"], seen["version"]
     run_ids, version_ids = {row["id"] for row in runs}, {row["id"] for row in versions}
@@ -304,7 +304,7 @@ def test_a_time_that_is_not_past_is_refused(shop: Shop) -> None:
 
 
 def _live(shop: Shop, choices: random.Random) -> None:
-    """A few jobs that read and write a few tables for a hundred days."""
+    """Run a few jobs that read and write a few tables for a hundred days."""
     tables = ["raw", "clean", "totals", "report", "lookup"]
     days = sorted((choices.uniform(0, 100) for _ in range(60)), reverse=True)
     for day in days:
@@ -324,7 +324,7 @@ def _live(shop: Shop, choices: random.Random) -> None:
 
 
 def _needless_runs(seen: Seen, cutoff: Micros) -> set[str]:
-    """The runs that the rule lets go, worked out the slow way."""
+    """Compute the runs that the rule deletes with a slow and simple search."""
     shown = {
         row[version]
         for row in seen["dataset"]

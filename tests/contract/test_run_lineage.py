@@ -15,7 +15,7 @@ from tests.contract.lineage_rows import Scene, at
 
 
 def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
-    """A run that reads these versions and writes a version of its job's own table."""
+    """Add a run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
     made = scene.version(f"{job} table", number, at(began + 1), by=run)
     scene.touch(run, DatasetRole.OUTPUT, f"{job} table", made)
@@ -34,7 +34,7 @@ def jobs(found: UpstreamRuns) -> list[str]:
 
 
 def chain() -> tuple[Scene, dict[str, RunRow]]:
-    """source → first → second → third; a later run of `first` is read by nobody."""
+    """source → first → second → third; a later run of `first` has no readers."""
     scene = Scene()
     source = scene.version("source", 1, published=at(0))
     first = make(scene, "first", 1, 1, [source])

@@ -1,4 +1,4 @@
-"""Both databases find the same things by the same words."""
+"""Search: both databases find the same things by the same words."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -37,7 +37,7 @@ CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """Three datasets and a job to find, and one of each that is deleted."""
+    """Three datasets and a job, and a deleted one of each kind."""
     opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", [ORDERS, CLIENTS, DUMP, DELETED])
@@ -50,7 +50,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def crowd(database_url: str) -> Iterator[Database]:
-    """Many things of the same names, in several namespaces, some of them hidden."""
+    """Many things with the same names in several namespaces, some of them hidden."""
     opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", CROWD_DATASETS)
@@ -70,7 +70,7 @@ def found(database: Database, q: str) -> list[str]:
 
 
 def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[SearchResult]:
-    """All pages one after the other; each says how many results there are in all."""
+    """Return all pages in order. Each must have the same total."""
     results: list[SearchResult] = []
     totals: set[int] = set()
     while True:
@@ -259,7 +259,7 @@ def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
 
 
 class Told:
-    """A transaction that tells which statements were asked for."""
+    """A transaction that records the names of its statements."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx

@@ -1,4 +1,4 @@
-"""The statistics that SQLite plans with, which migrations write and nobody else."""
+"""SQLite's planner statistics, which only migrations write."""
 
 import sqlite3
 from contextlib import closing
@@ -62,7 +62,7 @@ def test_who_migrates_a_database_plans_with_its_statistics_at_once(tmp_path: Pat
 
 
 def _plan(database: Database) -> str:
-    """How the writer's own connection would count what a job can work on."""
+    """Return how the writer's own connection would count the lots that a job can work on."""
     connection = database._writer  # type: ignore[attr-defined]  # no door shows plans
     count = "SELECT COUNT(*) FROM lot_work w WHERE w.job_id = '' AND w.state = 'READY'"
     return str(connection.execute(f"EXPLAIN QUERY PLAN {count}").fetchall())

@@ -1,4 +1,4 @@
-"""That a run is new is mostly known without reading; one that is stored is always found."""
+"""The check for new runs: usually it needs no read, and it always finds a stored run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -27,7 +27,7 @@ def database(own_url: str) -> Iterator[Database]:
 
 
 class Watched:
-    """A transaction that notes which runs are looked for."""
+    """A transaction that records the runs it looks up."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -59,7 +59,7 @@ class Site:
         self.now = system_clock()
 
     def receive(self, *events: tuple[str, str]) -> set[str]:
-        """One batch: run ids with event types; which runs were looked for."""
+        """Receive one batch of run ids with event types and return the runs that were looked up."""
         commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
         with self._database.write() as tx:
             watched: Any = Watched(tx)
@@ -78,7 +78,7 @@ class Site:
         return looked_for
 
     def states(self, *runs: str) -> list[str]:
-        """The states of these runs."""
+        """Return the states of these runs."""
         with self._database.read() as tx:
             found = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
         return [found[run] for run in runs]
@@ -96,7 +96,7 @@ def _event(run: str, event_type: str, at: Micros) -> bytes:
 
 
 def timed(at: Micros, number: int = 0) -> str:
-    """An id of a moment."""
+    """Return an id of this moment."""
     return f"{ids.last_id_at(at)[:13]}-7000-8000-{number:012x}"
 
 
@@ -117,7 +117,7 @@ def test_a_run_that_is_stored_is_found_though_it_has_left_the_shelf(site: Site) 
     site.receive((early, "START"))
     site.receive((late, "START"), (other, "START"))
     site.receive((late, "COMPLETE"))
-    for number in range(4, 8):  # what has ended leaves the shelf two batches later
+    for number in range(4, 8):  # a finished run leaves the cache two batches later
         site.receive((timed(site.now, number), "START"))
     assert site.receive((late, "FAIL")) == {late}
     assert site.receive((early, "COMPLETE"), (other, "COMPLETE")) == set()

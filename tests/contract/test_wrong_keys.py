@@ -1,4 +1,4 @@
-"""How often wrong keys are answered and reported, over hours."""
+"""Answers and audit entries for wrong keys over hours."""
 
 from contextlib import suppress
 
@@ -15,7 +15,7 @@ HOURS = 5
 
 
 class Hours:
-    """A clock that is moved on."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

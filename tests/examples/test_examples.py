@@ -29,7 +29,7 @@ def client(site: Server) -> Client:
 
 
 def run(site: Server, name: str, *args: object, status: int = 0) -> str:
-    """What a program prints."""
+    """Return the output of a program."""
     others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
     command = [sys.executable, str(EXAMPLES / name), *map(str, args)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What must hold of the catalog's tables whatever crashed, checked row by row."""
+"""Invariants of the catalog's tables after any crash, checked row by row."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -48,20 +48,20 @@ class Tables:
         }
 
     def dataset_id(self, mention: Mention) -> str:
-        """The dataset that goes by this name."""
+        """Return the id of the dataset with this name."""
         alias = self.aliases.get(mention.id)
         return alias.dataset_id if alias is not None else mention.id
 
 
 def problems(tx: Transaction) -> list[str]:
-    """Everything that does not hold; nothing when all is well."""
+    """Return every broken invariant."""
     tables = Tables(tx)
     checks = (_events, _runs, _io, _versions, _jobs, _edges, _counts, _search_docs)
     return [problem for check in checks for problem in check(tables)]
 
 
 def _events(tables: Tables) -> Iterator[str]:
-    """What an event says is wholly there."""
+    """Everything that an event reports is stored."""
     for row in tables.events:
         event = read_event(row.payload.encode(), _LIMITS)
         if (row.event_time, row.kind, row.event_type, row.run_id) != (
@@ -109,7 +109,7 @@ def _run_event(tables: Tables, event: Event) -> Iterator[str]:
 
 
 def _runs(tables: Tables) -> Iterator[str]:
-    """A run is there because an event or a child of it says so."""
+    """A run exists because an event of it or of its child names it."""
     reported = {row.run_id for row in tables.events}
     parents = {run.parent_run_id for run in tables.runs.values()}
     for run in tables.runs.values():
@@ -122,7 +122,7 @@ def _runs(tables: Tables) -> Iterator[str]:
 
 
 def _io(tables: Tables) -> Iterator[str]:
-    """What a run read or wrote is a version of that dataset; what it wrote is its own."""
+    """Inputs and outputs of a run are versions of that dataset; outputs are the run's own."""
     for row in tables.io.values():
         version = tables.versions.get(row.version_id)
         if row.run_id not in tables.runs or row.dataset_id not in tables.datasets:
@@ -134,7 +134,7 @@ def _io(tables: Tables) -> Iterator[str]:
 
 
 def _versions(tables: Tables) -> Iterator[str]:
-    """Numbers have no gaps, and the current version is the one published last, by a good run."""
+    """Version numbers have no gaps. The current version is the last published one of a good run."""
     by_dataset: dict[str, list[rows.VersionRow]] = defaultdict(list)
     for version in tables.versions.values():
         by_dataset[version.dataset_id].append(version)
@@ -170,7 +170,7 @@ def _version(tables: Tables, version: rows.VersionRow) -> Iterator[str]:
 
 
 def _jobs(tables: Tables) -> Iterator[str]:
-    """A job knows how many runs and versions it has, its newest run and its current version."""
+    """A job has the right counts of runs and versions, newest run and current version."""
     runs: dict[str, list[rows.RunRow]] = defaultdict(list)
     for run in tables.runs.values():
         runs[run.job_id].append(run)
@@ -187,7 +187,7 @@ def _jobs(tables: Tables) -> Iterator[str]:
 
 
 def _edges(tables: Tables) -> Iterator[str]:
-    """Current are the edges of the current version and of unfinished runs, and no others."""
+    """The current edges are exactly those of the current version and of unfinished runs."""
     wanted: set[tuple[str, str, str]] = set()
     for job in tables.jobs.values():
         version = tables.job_versions.get(job.current_version_id or "")
@@ -207,7 +207,7 @@ def _edges(tables: Tables) -> Iterator[str]:
 
 
 def _counts(tables: Tables) -> Iterator[str]:
-    """Numbers that are kept agree with what they count."""
+    """Stored counts equal the number of rows."""
     events = Counter(
         (row.event_time // HOUR * HOUR, row.event_type if row.kind == "RUN" else row.kind)
         for row in tables.events
@@ -226,7 +226,7 @@ def _counts(tables: Tables) -> Iterator[str]:
 
 
 def _search_docs(tables: Tables) -> Iterator[str]:
-    """Everything that is not hidden can be found by what it says now."""
+    """Everything that is not hidden can be found by its current words."""
     if tables.search_docs.keys() != tables.datasets.keys() | tables.jobs.keys():
         yield "some things cannot be searched, or some words lead nowhere"
     for job in tables.jobs.values():

@@ -1,4 +1,4 @@
-"""Events of a run end in the same state whatever order they come in, and however often."""
+"""Convergence: the events of a run give the same state in any order and with any repetition."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,12 +29,12 @@ LIMITS = Limits()
 
 
 class _TakeBack(Exception):
-    """Leaves a write without a trace."""
+    """Raised to roll a write back."""
 
 
 @contextmanager
 def taken_back(database: Database) -> Iterator[Transaction]:
-    """A write transaction that is rolled back, so that the next story finds nothing."""
+    """A write transaction that is rolled back, so that the next story starts empty."""
     try:
         with database.write() as tx:
             yield tx
@@ -51,7 +51,7 @@ class Receiver:
         self._uow = UnitOfWork()
 
     def receive(self, events: Sequence[Document], *, forget: bool = False) -> None:
-        """Fold one batch; `forget` loads its rows afresh, as a server does that is not alone."""
+        """Fold one batch. `forget` reloads its rows, like a server that shares its database."""
         if forget:
             self._uow.forget()
         commands = [_command(event) for event in events]
@@ -103,7 +103,7 @@ Arrival = tuple[Story, list[list[Document]], bool]
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> Arrival:
-    """A story, and its run's events in another order, some of them twice, cut into batches."""
+    """Draw a story and its run's events in another order, some of them twice, cut into batches."""
     story = draw(stories())
     again = draw(st.lists(st.sampled_from(story.run), max_size=3))
     shuffled = draw(st.permutations(story.run + again))
@@ -174,7 +174,7 @@ def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
 
 @st.composite
 def repetitions(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
-    """Events of several runs, and some of them again."""
+    """Draw events of several runs, and some of them again."""
     events = draw(histories())
     return events, draw(st.lists(st.sampled_from(events), min_size=1, max_size=4))
 
@@ -258,7 +258,7 @@ def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
 
 
 def _streamed(at: str, says: str | None = None, kind: str | None = "STREAMING") -> Document:
-    """An event of a run that streams into a dataset, at some time of one day."""
+    """Return an event of a run that streams into a dataset, at some time of one day."""
     facets = {"lifecycleStateChange": {"lifecycleStateChange": says}} if says else {}
     return {
         "eventTime": f"2026-03-01T{at}:00Z",
@@ -312,7 +312,7 @@ def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
     assert hidden([*restored, [_streamed("11:25", says="DROP")]]) == 1
 
 
-@pytest.mark.parametrize("width", [2, 300])  # what few name is remembered as it was read
+@pytest.mark.parametrize("width", [2, 300])  # few names are kept in memory as they were read
 def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
     sqlite: Database, width: int
 ) -> None:
@@ -375,7 +375,7 @@ def _wrote(run: str, job: str, at: str, *outputs: Document, ends: bool = True) -
 
 
 def _by_name(seen: Seen) -> Seen:
-    """What is the same however many ids the versions of one dataset were given."""
+    """Return the rows without the ids, which depend on the order of the versions."""
     left_out = {"id", "version_id", "number", "stamps"}
     left_out |= {"current_version_id", "latest_version_id", "implied_version_id"}
     kept = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")

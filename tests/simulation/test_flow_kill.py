@@ -1,4 +1,4 @@
-"""The whole process is killed again and again while the story is told: it ends the same."""
+"""The demo's story ends the same however often the whole process is killed."""
 
 import random
 import threading
@@ -11,9 +11,9 @@ from tests.databases import Pool, sqlite_database
 from tests.flow_site import FlowSite, expected, found
 from tests.simulation.test_kill import made_up_seed
 
-# Every death is a try of whatever was at hand, and its lease has to run out.
+# Each kill costs the running work one try, and its lease must expire.
 PATIENT = {"tries": 1000, "back_off_seconds": 0, "lease_seconds": 2}
-UP_SECONDS_MAX = 3.0  # how long the process lives, at most, before it is killed
+UP_SECONDS_MAX = 3.0  # the process lives at most this long before a kill
 
 
 def test_the_flow_survives_the_death_of_the_whole_process(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_flow_survives_fifty_deaths_on_postgresql(tmp_path: Path, postgres_p
 def kill_again_and_again(
     folder: Path, database: Callable[[Path], str], kills: int, seed: int
 ) -> None:
-    """Tell the story as often as it takes for so many deaths; each time it ends the same."""
+    """Run the story until there were this many kills. Each time it must end the same."""
     left, told = kills, 0
     chance = random.Random(seed)
     while left > 0:
@@ -45,7 +45,7 @@ def kill_again_and_again(
 
 
 def tell_while_dying(site: FlowSite, chance: random.Random, most: int) -> int:
-    """Tell the story while the process is killed and started; gives how often it was."""
+    """Run the story while the process is killed and restarted; return the number of kills."""
     lots: list[str] = []
     teller = threading.Thread(target=lambda: lots.append(site.tell_all()))
     teller.start()

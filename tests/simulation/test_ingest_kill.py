@@ -1,6 +1,6 @@
-"""Ingest workers killed at random and at every step: all is ingested, and nothing twice.
+"""Ingest workers killed at random and at every step: every file is ingested exactly once.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 import random
@@ -24,14 +24,14 @@ from tests.simulation.test_kill import made_up_seed
 SHORT = Plan(workers=2, files=14, crashes=4, every=30)
 LONG = Plan(workers=4, files=40, crashes=300, every=60)
 SHORT_STEPS = (4, 19, 41, 66, 90, 120)
-LANES = 4  # of steps that are tried at the same time, each at a site of its own
-UNREACHED_MAX = 3  # steps after the last that was reached
+LANES = 4  # steps tried at the same time, each at a site of its own
+UNREACHED_MAX = 3  # steps after the last one reached
 
 Settings = dict[str, Any]
 
 
 class Backend:
-    """Makes empty places where state is kept, of one kind."""
+    """Makes empty sites on one kind of queue."""
 
     def __init__(self, kind: str, request: pytest.FixtureRequest) -> None:
         self._kind = kind
@@ -39,12 +39,12 @@ class Backend:
 
     @property
     def workers(self) -> int:
-        """How many to have: on SQLite they wait for each other."""
+        """Return the number of workers: on SQLite they wait for each other."""
         return 2 if self._kind == "sqlite" else 4
 
     @contextmanager
     def settings(self, folder: Path, session_seconds: int = 2) -> Iterator[Settings]:
-        """Settings of an empty site in an empty folder."""
+        """Return the settings of an empty site in an empty folder."""
         with ExitStack() as stack:
             database, queue = f"sqlite:///{folder / 'penstock.db'}", "database"
             if "postgresql" in self._kind:
@@ -72,7 +72,7 @@ def stress(
     seed: int,
     outage: Callable[[], None] | None = None,
 ) -> None:
-    """Work, be killed, and look at what came of it."""
+    """Work while processes are killed, then check the result."""
     with open_site(settings, callback=True) as site, Nursery(folder, settings) as nursery:
         workforce = Workforce(site, nursery, plan, seed, outage)
         workforce.run()
@@ -111,7 +111,7 @@ def test_workers_that_sleep_until_their_locks_are_gone_do_no_harm_when_they_wake
 
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
-    """A folder that the user of a server gets into."""
+    """A folder that the user of a server can enter."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-kill-", dir="/tmp"))
     yield folder
     shutil.rmtree(folder)
@@ -183,7 +183,10 @@ def test_postgresql_killed_many_times_loses_nothing(
 
 
 def crash_at(site: Site, nursery: Nursery, step: int) -> bool:
-    """Have a worker kill itself at a step, and another one finish; False if it was done before."""
+    """Make a worker kill itself at a step and another one finish.
+
+    Return False if the work ended first.
+    """
     site.submit_files(3)
     watch = Watch(site)
     crashing = nursery.start(concurrency=1, crash_at=step)
@@ -199,7 +202,7 @@ def crash_at(site: Site, nursery: Nursery, step: int) -> bool:
 
 
 def crash_at_each(settings: Settings, folder: Path, steps: range) -> int:
-    """Crash at one step after the other until the work is done before; gives how often."""
+    """Crash at one step after the other until the work ends first; return the number of crashes."""
     with open_site(settings, callback=True) as site, Nursery(folder, settings) as nursery:
         crashes = unreached = 0
         for step in steps:

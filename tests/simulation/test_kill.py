@@ -1,6 +1,6 @@
-"""Servers and databases that die under load: what was acknowledged is there, nothing is half there.
+"""Servers and databases killed under load: no acknowledged event is lost, none is half stored.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 import os
@@ -30,7 +30,7 @@ def made_up_seed() -> int:
 
 
 def check(own_url: str, load: Load, *, all_answered: bool = False) -> None:
-    """Everything acknowledged is in the log, whatever is in the log is wholly there."""
+    """Check that every acknowledged event is in the log, and every event there stored whole."""
     database = open_database(own_url, extra=[STATEMENTS])
     try:
         with database.read() as tx:

@@ -1,4 +1,4 @@
-"""A write that comes while another is being committed is answered, also if no third one comes."""
+"""A write that arrives during a commit is answered even if no third write follows."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ def write(number: int) -> ReceiveEvent:
 
 
 async def two_at_a_time(catalog: WriteQueue) -> None:
-    """Each time two writes, a little further apart than the time before."""
+    """Submit two writes, each pair a little further apart than the pair before."""
     for number in range(ROUNDS):
         first = catalog.submit_async(write(2 * number))
         for _ in range(number % 100):

@@ -1,4 +1,4 @@
-"""A database that goes away at any moment costs an answer, never the writer."""
+"""Loss of the database at any moment costs answers, but never stops the writer."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ LOOK_SECONDS = 0.1
 
 
 class Losing:
-    """A write on its way, which is lost or not."""
+    """A sent write that may be lost."""
 
     def __init__(self, sent: Sent, *, lost: bool) -> None:
         self.sent = sent
@@ -47,7 +47,7 @@ class Losing:
 
 
 class Failing:
-    """A real database whose connection is lost at one of its transactions, at either end."""
+    """A real database that loses its connection before or after a chosen transaction."""
 
     def __init__(self, database: Database, lost_at: int, *, at_the_end: bool) -> None:
         self._database = database
@@ -134,7 +134,7 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
 
 
 def cut_off_writers(url: str) -> int:
-    """End every session that has a write under way."""
+    """End every session with a write in progress."""
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
             "SELECT pg_terminate_backend(l.pid) FROM pg_locks l"
@@ -147,7 +147,7 @@ def cut_off_writers(url: str) -> int:
 def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
     postgres: PostgresServer,
 ) -> None:
-    """Of two batches on their way none, the first or both may be committed by then."""
+    """If two batches were sent, then none, the first or both may be committed."""
     url = postgres.create_database()
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
@@ -169,7 +169,7 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
         with ThreadPoolExecutor(CALLERS) as callers:
             sending = [callers.submit(send) for _ in range(CALLERS)]
             while any(not one.done() for one in sending):
-                # Cut at every moment, nobody would ever get through.
+                # With a cut at every moment no write would ever succeed.
                 if acknowledging.wait(LOOK_SECONDS) and (ended := cut_off_writers(url)):
                     cuts += ended
                     acknowledging.clear()

@@ -1,4 +1,4 @@
-"""Two servers' worth of catalog on one database end where one alone would."""
+"""Two catalogs on one database reach the same state as a single one."""
 
 import random
 import shutil
@@ -41,7 +41,7 @@ def opened(url: str) -> Iterator[Database]:
 
 @contextmanager
 def catalog_on(url: str) -> Iterator[WriteQueue]:
-    """A catalog as one server has it: a connection, a writer and a memory of its own."""
+    """A catalog as one server has it: its own connection, writer and cache."""
     with opened(url) as database:
         catalog = open_write_queue(
             database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000
@@ -65,13 +65,13 @@ class Databases:
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """The URL of a database, for the length of a block."""
+        """Yield the URL of a database for the length of a block."""
         url = self._new(self._template)
         yield url
         self._drop(url)
 
     def close(self) -> None:
-        """Throw away what was copied from."""
+        """Drop the template."""
         self._drop(self._template)
 
     def _drop(self, url: str) -> None:
@@ -117,7 +117,7 @@ def state_of(url: str) -> Seen:
 def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
     databases: Databases, story: Story, chance: random.Random
 ) -> None:
-    """Each finds that the other has written, and forgets what it remembers."""
+    """Each notices that the other one has written and drops its cache."""
     events = [event for event in story.background if "delete" not in event] + story.run
     with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
         alone = stack.enter_context(catalog_on(alone_url))
@@ -129,7 +129,7 @@ def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
 
 
 def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Document]]]:
-    """Declarations of all datasets, and the events of many runs that share jobs and datasets."""
+    """Draw declarations of all datasets, and events of many runs that share jobs and datasets."""
     names = [{"namespace": "s3://lake", "name": f"dataset {n}"} for n in range(DATASETS)]
 
     def stated(columns: int) -> Document:
@@ -156,9 +156,9 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
 
 
 def without_order(seen: Seen) -> Seen:
-    """What does not depend on which run came first: all but numbers and what was read.
+    """Return the rows without the columns that depend on the order of runs: numbers and inputs.
 
-    A reader's report of the fields counts for the version that it read, if that has none.
+    A reader's report of the fields applies to the version that it read, if that has none.
     """
     for row in seen["version"]:
         del row["number"]

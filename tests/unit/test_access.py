@@ -15,7 +15,7 @@ AT: Micros = 1_800_000_000_000_000
 
 
 class Stopwatch:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""The measurements measure what they say: the load, the peers, the graph and the report."""
+"""The benchmarks measure what they claim: the load, the peers, the graph and the report."""
 
 import io
 import re
@@ -187,7 +187,7 @@ def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
     ours.close()
     postgres.drop_database(url)
     assert [row.state for row in work] == [WorkState.DONE] * 5
-    assert len(told) == 2 * (30 + 5)  # each lot landed, and was refined
+    assert len(told) == 2 * (30 + 5)  # each lot arrived and was refined
 
 
 def test_the_engine_passes_every_lot_that_waits() -> None:

@@ -1,4 +1,4 @@
-"""The measurements of ingest measure what they say."""
+"""The benchmarks of ingest measure what they claim."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ MakePlace = Callable[[], Place]
 
 @pytest.fixture(params=["sqlite", "postgresql", "zookeeper"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakePlace]:
-    """Makes empty places for ingest, and leaves the interpreter as it was."""
+    """A function that makes empty ingest folders. It leaves the interpreter's state unchanged."""
     numbers = count()
     made: list[str] = []
 

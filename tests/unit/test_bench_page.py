@@ -1,4 +1,4 @@
-"""The measurements of the web page measure what they say."""
+"""The benchmarks of the web page measure what they claim."""
 
 import io
 from pathlib import Path

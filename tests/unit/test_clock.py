@@ -1,4 +1,4 @@
-"""Moments: whole microseconds inside, ISO-8601 at the edges."""
+"""Times: whole microseconds inside, ISO 8601 at the edges."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

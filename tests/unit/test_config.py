@@ -1,4 +1,4 @@
-"""Where settings come from, which source wins, and what is refused."""
+"""Sources of settings, their order, and the values that are refused."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ KEY = "pk_7d1f0c"
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with a home folder and nothing else."""
+    """An environment with only a home folder."""
     (tmp_path / "home").mkdir()
     return {"HOME": str(tmp_path / "home")}
 

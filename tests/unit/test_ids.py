@@ -1,4 +1,4 @@
-"""Ids: the same name gives the same id, and nothing else does."""
+"""Ids: the same name gives the same id, and different names give different ids."""
 
 import uuid
 

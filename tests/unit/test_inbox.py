@@ -1,4 +1,4 @@
-"""Writes that wait: how many, and how many bytes, are taken at once."""
+"""Queued writes: the limits of a batch in entries and in bytes."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ class Entry(NamedTuple):
 
 
 def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
-    """The sizes of what is taken at each time."""
+    """Return the sizes of the entries in each batch."""
     inbox: Inbox[Entry] = Inbox(100)
     for size in sizes:
         inbox.put(Entry(size))

@@ -1,4 +1,4 @@
-"""Answers that leave in one piece."""
+"""Responses that are sent in one piece."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ HEAD, BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", b"{}"
 
 
 class Wire(asyncio.Transport):
-    """Notes every call that reaches the system."""
+    """A transport that records every write that reaches the system."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Wire(asyncio.Transport):
 
 
 def on_a_loop(use: Callable[[JoiningTransport, Wire], None]) -> Wire:
-    """Use a transport, and let the loop go round once more."""
+    """Use a transport, then let the event loop run once."""
     wire = Wire()
 
     async def run() -> None:

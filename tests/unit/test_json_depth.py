@@ -1,4 +1,4 @@
-"""How deep JSON nests, found out before anything recurses into it."""
+"""The nesting depth of JSON, checked before any recursive parser sees it."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_brackets_side_by_side_or_inside_texts_do_not_nest(body: bytes) -> None:
 
 
 def test_a_text_without_an_end_is_read_once() -> None:
-    """Who looked for its end from every quote again would be at it for hours."""
+    """A search for the end from every quote would take hours."""
     check_depth(b"[{}," + b"{}," * 70 + b'"\\' * 3_000_000, 2)
 
 

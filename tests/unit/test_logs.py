@@ -1,4 +1,4 @@
-"""Log lines: in text and in JSON, with the ids of what they are about."""
+"""Log lines as text and JSON, with the ids of their subjects."""
 
 import io
 import json
@@ -17,7 +17,7 @@ Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
 
 @pytest.fixture
 def written() -> Iterator[Lines]:
-    """A logger that writes to a text, by a formatter."""
+    """A logger that writes to a string with a given formatter."""
     logger = logging.getLogger("test of log lines")
     logger.propagate = False
     logger.setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""Which steps of the schema are applied, and how often the ledger is looked at for that."""
+"""Which migrations are applied, and how often the ledger is read for that."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ STEPS = [Migration(number, f"000{number}_step", "sqlite", (f"step {number}",)) f
 
 
 class Ledger:
-    """A database that only remembers what was done to it."""
+    """A fake database that records its calls."""
 
     def __init__(self) -> None:
         self.applied: list[Applied] = []

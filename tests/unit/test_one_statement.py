@@ -1,4 +1,4 @@
-"""A transaction as one statement of SQLite: whatever the package writes can be part of it."""
+"""A transaction as one SQLite statement: every write statement of the package fits in."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Reading the fields of a dataset from whatever a schema facet holds."""
+"""Fields of a dataset, read from any content of a schema facet."""
 
 import msgspec
 import pytest
@@ -41,7 +41,7 @@ def test_the_same_fields_are_the_same_schema_whatever_stands_beside_them() -> No
 
 
 def test_a_long_facet_is_read_and_not_remembered() -> None:
-    """Thousands of them would fill the memory; each is another text that is equal."""
+    """Each equal text is another object, and thousands of them would fill the memory."""
     names = ",".join(f'{{"name": "{number}"}}' for number in range(1000))
     long, other = (f'{{"fields": [{names}]}}'.encode() for _ in range(2))
     assert read_schema(long) == read_schema(other)

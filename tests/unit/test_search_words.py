@@ -12,7 +12,7 @@ from penstock.catalog.queries.search import BODY_CHARS_MAX, search_body
 
 
 def words_of(body: str) -> Iterator[str]:
-    """The words of a body without the parts of names, which begin with a digit."""
+    """Return the words of a body without the parts of names, which begin with a digit."""
     return (word for word in body.split() if not word[0].isdigit())
 
 

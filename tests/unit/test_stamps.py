@@ -1,4 +1,4 @@
-"""Stamps order events, and still tell when each of them was."""
+"""Stamps order events and keep the time of each."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What is not loaded until it is needed: every command and every server starts faster without."""
+"""Modules that load only when needed, so that commands and servers start faster."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ SLOW = ("asyncio", "dask", "httpcore", "httpx", "kazoo", "psycopg")
 
 
 def _loaded(program: str) -> set[str]:
-    """Which of the slow packages are there after a program."""
+    """Return the slow packages that a program has loaded."""
     asked = f"import sys\n{program}\nprint(*(name for name in {SLOW!r} if name in sys.modules))"
     run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     return set(run.stdout.splitlines()[-1].split())

@@ -30,7 +30,7 @@ ONE_DIALECT_ONLY = {
 
 
 def capability(folder: Path, **files: str) -> Path:
-    """A capability folder with these statement files; `__` in a name stands for a dot."""
+    """A function that makes a capability folder. `__` in a file name stands for a dot."""
     (folder / "statements").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / "statements" / (name.replace("__", ".") + ".sql")).write_text(text)

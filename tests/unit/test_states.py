@@ -1,4 +1,4 @@
-"""The tables of moves, and what is derived from them."""
+"""The transition tables and the text derived from them."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Checks of style: names, no SQL in Python, generated text up to date."""
+"""Checks of style: names, no SQL in Python, generated text is current."""
 
 import ast
 import re
@@ -41,12 +41,12 @@ def python_files() -> list[Path]:
 
 @cache
 def modules() -> dict[Path, ast.Module]:
-    """The product's own modules, as Python reads them."""
+    """Return the product's own modules, parsed."""
     return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def docstrings(tree: ast.Module) -> set[int]:
-    """The identities of the strings that only explain."""
+    """Return the identities of the docstring nodes."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, Documented) and node.body:
@@ -57,7 +57,7 @@ def docstrings(tree: ast.Module) -> set[int]:
 
 
 def sql_literals(tree: ast.Module) -> Iterator[str]:
-    """Every string in this code that reads as an SQL statement."""
+    """Return every string in this code that reads as an SQL statement."""
     explanations = docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -112,7 +112,7 @@ def test_the_lock_has_every_dependency() -> None:
 
 
 def test_the_lock_lists_all_that_is_needed() -> None:
-    """Setup installs what it lists, and looks for nothing else."""
+    """`make setup` installs the packages of the lock file and resolves nothing else."""
     said = subprocess.run(
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
     )

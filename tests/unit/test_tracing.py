@@ -1,4 +1,4 @@
-"""Traces that are off cost nothing, and whoever asks for them without the package is told."""
+"""Disabled traces cost nothing, and without the package the error names the cause."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.spans import collecting
 
 
 def test_traces_are_off_by_default_and_load_nothing() -> None:
-    """Not even where everything runs in one process."""
+    """That includes `penstock up`, where everything runs in one process."""
     script = (
         "import sys, penstock.cli.admin.up\n"
         "from penstock.telemetry import tracing\n"
@@ -57,6 +57,6 @@ def test_traces_of_two_installations_are_not_mixed_up(monkeypatch: pytest.Monkey
     one, again, other = [span.trace for span in found if span.name == "x"]
     assert one == again
     assert one != other
-    # What is about another lot is in that lot's trace, and says what had it done.
+    # Work on another lot is in that lot's trace, with a link to its cause.
     linked = [span.links for span in found if span.name == "y"]
     assert linked == [[f"{span.trace}-{span.id}"] for span in found if span.name == "x"]

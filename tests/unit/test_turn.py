@@ -1,4 +1,4 @@
-"""The writer's turn: blocks one at a time, sent writes together, nobody kept out."""
+"""The writer's turn: one block at a time, sent writes together, and no starvation."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from tests.patience import HANG_SECONDS
 
 
 def waiting_for(turn: Turn, count: int) -> None:
-    """Return when so many wait."""
+    """Return when this many threads wait."""
     waits = threading.Event()
     while turn.waiting < count:
         waits.wait(0.001)
