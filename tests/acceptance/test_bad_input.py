@@ -135,7 +135,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
 @pytest.mark.parametrize(
     ("where", "value", "statuses", "reason"), WRONG, ids=lambda value: repr(value)[:24]
 )
-def test_an_event_that_does_not_fit_is_refused_whole(
+def test_an_invalid_event_is_refused_whole(
     calls: Calls, where: str, value: Any, statuses: set[int], reason: str
 ) -> None:
     body = json.dumps(broken(good(calls), where, value)).encode()
@@ -177,7 +177,7 @@ BYTES: list[tuple[bytes, set[int]]] = [
 
 
 @pytest.mark.parametrize(("text", "statuses"), BYTES, ids=lambda value: repr(value)[:24])
-def test_a_body_that_is_not_good_json_is_refused_whole(
+def test_a_body_with_invalid_json_is_refused_whole(
     calls: Calls, text: bytes, statuses: set[int]
 ) -> None:
     assert refused(calls, body_with(calls, text), statuses)
@@ -185,7 +185,7 @@ def test_a_body_that_is_not_good_json_is_refused_whole(
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b'"event"', b"{}", b"\xff", b"\x00"])
-def test_a_body_that_is_no_event_at_all_is_refused(calls: Calls, body: bytes) -> None:
+def test_a_body_without_an_event_is_refused(calls: Calls, body: bytes) -> None:
     assert refused(calls, body, {400, 422})
 
 
@@ -193,9 +193,7 @@ def test_a_body_that_is_no_event_at_all_is_refused(calls: Calls, body: bytes) ->
 @pytest.mark.parametrize(
     "number", [b"1e999", b"-1e999", b"1e-999", b"9" * 400, b"0.1" + b"0" * 400]
 )
-def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
-    calls: Calls, number: bytes
-) -> None:
+def test_huge_numbers_in_facets_are_kept_word_for_word(calls: Calls, number: bytes) -> None:
     body = body_with(calls, b'{"v":' + number + b"}")
     answer = calls.client.post(path("lineage"), content=body)
     if answer.status_code == 201:
@@ -217,7 +215,7 @@ def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
         ("2026-11-15T10:00:00", "2026-11-15T10:00:00.000Z"),
     ],
 )
-def test_times_at_the_edge_of_what_can_be_are_taken(calls: Calls, text: str, shown: str) -> None:
+def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, shown: str) -> None:
     event = broken(good(calls), "eventTime", text)
     calls.send(event)
     assert calls.run(event["run"]["runId"])["endedAt"] == shown
@@ -225,7 +223,7 @@ def test_times_at_the_edge_of_what_can_be_are_taken(calls: Calls, text: str, sho
     assert calls.dataset("in")["currentVersionNumber"] == 1
 
 
-def test_the_last_time_that_can_be_counts_as_received_now(calls: Calls) -> None:
+def test_the_latest_possible_time_counts_as_received_now(calls: Calls) -> None:
     event = broken(good(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
     before = datetime.now(UTC)
 
@@ -313,12 +311,12 @@ def test_an_event_of_a_batch_that_is_not_json_fails_alone(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[", b"[{}", b"[{}]]", b"{}", b"[1] 2", b"[[1}", b"no", b"]"])
-def test_a_batch_that_is_no_list_is_refused(calls: Calls, body: bytes) -> None:
+def test_a_batch_that_is_not_a_list_is_refused(calls: Calls, body: bytes) -> None:
     answer = calls.client.post(path("lineage", "batch"), content=body)
     assert answer.status_code in (400, 422), answer.text
 
 
-def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
+def test_a_field_with_too_long_a_name_is_omitted(
     calls: Calls,
 ) -> None:
     longest, longer = "é" * 512, "é" * 512 + "x"
@@ -342,9 +340,7 @@ def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
         ({"type": "VIEW"}, "VIEW"),
     ],
 )
-def test_a_dataset_that_cannot_be_is_refused_whole(
-    calls: Calls, dataset: Document, reason: str
-) -> None:
+def test_an_invalid_dataset_is_refused_whole(calls: Calls, dataset: Document, reason: str) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
     given = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset

@@ -129,9 +129,7 @@ def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
     [static_order, unified_order, unified_order_without_extraction],
     ids=lambda o: o.__name__,
 )
-def test_every_order_ends_like_the_dynamic_one_on_an_empty_catalog(
-    calls: Calls, order: Order
-) -> None:
+def test_every_order_ends_alike_on_an_empty_catalog(calls: Calls, order: Order) -> None:
     """A dataset declared before its run exists before it, so only the version numbers differ."""
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     dynamic = state(other, dynamic_order(other))
@@ -151,9 +149,7 @@ def test_every_order_ends_like_the_dynamic_one_on_an_empty_catalog(
     [static_order, unified_order, unified_order_without_extraction],
     ids=lambda o: o.__name__,
 )
-def test_every_order_ends_like_the_dynamic_one_where_the_datasets_exist(
-    calls: Calls, order: Order
-) -> None:
+def test_every_order_ends_alike_on_existing_datasets(calls: Calls, order: Order) -> None:
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     for each in (calls, other):
         put_dependencies(each)
@@ -171,7 +167,7 @@ def test_every_order_ends_like_the_dynamic_one_where_the_datasets_exist(
     assert found["current"][1]["createdByRun"]["id"] == found["run"]["id"]
 
 
-def test_an_update_that_refers_to_a_run_makes_that_runs_version(calls: Calls) -> None:
+def test_an_update_with_a_run_id_creates_that_runs_version(calls: Calls) -> None:
     put_dependencies(calls)
     put_output(calls, BEFORE)
     calls.put_job(JOB, outputs=[WRITTEN])
@@ -189,9 +185,7 @@ def test_an_update_that_refers_to_a_run_makes_that_runs_version(calls: Calls) ->
 
 
 @pytest.mark.parametrize("end", ["complete", "fail"])
-def test_a_job_that_is_stated_after_its_run_has_ended_ends_like_one_stated_before(
-    calls: Calls, end: str
-) -> None:
+def test_a_job_declared_after_its_run_ends_up_the_same(calls: Calls, end: str) -> None:
     early, late = calls, Calls(calls.client, f"{calls.namespace}-late")
     found = []
     for each in (early, late):
@@ -213,7 +207,7 @@ def test_a_job_that_is_stated_after_its_run_has_ended_ends_like_one_stated_befor
     assert [bool(v["latestRun"]) for v in versions] == [True, False], "it never had the first shape"
 
 
-def test_updates_of_a_failed_runs_outputs_without_a_run_id_make_no_version(calls: Calls) -> None:
+def test_updates_without_a_run_id_create_no_unchanged_version(calls: Calls) -> None:
     put_dependencies(calls)
     put_input(calls)
     put_output(calls, BEFORE)
@@ -241,7 +235,7 @@ def test_a_version_cannot_change_once_its_run_has_ended(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("by_job", [False, True], ids=["by run", "by job"])
-def test_runs_move_through_their_states_and_never_back(calls: Calls, by_job: bool) -> None:
+def test_runs_never_return_to_an_earlier_state(calls: Calls, by_job: bool) -> None:
     calls.put_namespace()
     calls.put_job(JOB)
 

@@ -29,7 +29,7 @@ def job_event(calls: Calls, name: str, inputs: list[str], outputs: list[str]) ->
     }
 
 
-def test_a_dataset_event_makes_a_version_when_the_schema_changes(calls: Calls) -> None:
+def test_a_dataset_event_with_a_new_schema_creates_a_version(calls: Calls) -> None:
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dataset_event(calls, "d", **schema("id", "x")))
@@ -61,9 +61,7 @@ ODD: Document = {"odd": {"v": 1.5}}
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["with its schema", "without a schema"])
-def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_a_run_wrote(
-    calls: Calls, again: bool
-) -> None:
+def test_a_written_dataset_shows_facets_of_dataset_events(calls: Calls, again: bool) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
     said = schema("id") if again else {}
     calls.send(dataset_event(calls, "d", **said, **OWNED, **ODD))
@@ -73,7 +71,7 @@ def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_a_run_wrote(
     assert version["facets"] == schema("id")
 
 
-def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_was_only_read(
+def test_a_dataset_without_writers_shows_facets_of_dataset_events(
     calls: Calls,
 ) -> None:
     calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **schema("id"))])
@@ -84,7 +82,7 @@ def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_was_only_read(
     assert len(calls.versions("d")) == 1
 
 
-def test_facets_of_a_dataset_event_outlast_the_next_versions(calls: Calls) -> None:
+def test_later_versions_keep_facets_of_dataset_events(calls: Calls) -> None:
     calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
     calls.send(dataset_event(calls, "d", **schema("id", "x"), **ODD))
     assert calls.dataset("d")["facets"] == schema("id", "x") | OWNED | ODD
@@ -111,7 +109,7 @@ def sources(calls: Calls, **asked: Any) -> list[str]:
     return sorted(found["data"]["field"] for found in graph if found["id"] != node)
 
 
-def test_column_lineage_of_a_dataset_event_stands_whoever_wrote_the_dataset(calls: Calls) -> None:
+def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -> None:
     raw, made = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
     by_run = calls.named("d", **schema("id"), **made_from(calls, "c"))
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
@@ -132,7 +130,7 @@ def test_column_lineage_of_a_dataset_event_stands_whoever_wrote_the_dataset(call
     assert [source["field"] for source in column["inputFields"]] == ["c"]
 
 
-def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls) -> None:
+def test_the_latest_value_of_a_dataset_facet_wins(calls: Calls) -> None:
     early = dataset_event(calls, "d", **OWNED)
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **OWNED_BY_BOB)])
     late = dataset_event(calls, "d", **OWNED)
@@ -143,7 +141,7 @@ def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls)
     assert calls.dataset("d")["facets"] == OWNED
 
 
-def test_a_dataset_event_that_drops_leaves_no_word_of_it_with_what_comes_after(
+def test_a_version_after_a_drop_has_no_drop_facet(
     calls: Calls,
 ) -> None:
     drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
@@ -157,7 +155,7 @@ def test_a_dataset_event_that_drops_leaves_no_word_of_it_with_what_comes_after(
 SQL: Document = {"sql": {"query": "SELECT 1"}}
 
 
-def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls) -> None:
+def test_job_event_facets_are_merged_with_the_newest_runs(calls: Calls) -> None:
     early = job_event(calls, "j", [], [])
     early["job"]["facets"] = OWNED | ODD
     calls.report("COMPLETE", new_run_id(), "j", job_facets=SQL | OWNED_BY_BOB)
@@ -177,7 +175,7 @@ def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls
 GONE: Document = {"_deleted": True}
 
 
-def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: Calls) -> None:
+def test_a_deleted_facet_removes_its_earlier_value(calls: Calls) -> None:
     columns = made_from(calls, "a")
     words = {"documentation": {"description": "old words"}, **schema("id")}
     none = {"documentation": GONE, "columnLineage": GONE}
@@ -205,7 +203,7 @@ def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: 
     assert (calls.job("j")["facets"], calls.job("j")["description"]) == ({}, None)
 
 
-def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
+def test_each_event_of_a_batch_is_received_separately(calls: Calls) -> None:
     run = new_run_id()
     batch = [
         calls.event("START", run, "j", inputs=["a"]),
@@ -235,9 +233,7 @@ def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("name", ["daily/2026-11-15", "42", "x" * 1000, "run: é ☃"])
-def test_a_run_id_that_is_not_a_uuid_is_mapped_to_one_the_same_each_time(
-    calls: Calls, name: str
-) -> None:
+def test_a_run_id_of_any_form_maps_to_a_uuid(calls: Calls, name: str) -> None:
     name = f"{calls.namespace[-12:]} {name}"[:1000]
     calls.report("START", name, "j")
     calls.report("COMPLETE", name, "j")
@@ -248,7 +244,7 @@ def test_a_run_id_that_is_not_a_uuid_is_mapped_to_one_the_same_each_time(
     assert len(run["id"]) == 36
 
 
-def test_a_run_id_in_capitals_is_the_same_run(calls: Calls) -> None:
+def test_run_ids_ignore_case(calls: Calls) -> None:
     run = new_run_id()
     calls.report("START", run.upper(), "j")
     calls.report("COMPLETE", run, "j")
@@ -283,7 +279,7 @@ def test_unknown_facets_are_kept_word_for_word(calls: Calls) -> None:
     assert body in calls.client.get(path("jobs", "runs", run, "events")).text
 
 
-def test_events_without_a_schema_url_are_told_apart_by_what_they_hold(calls: Calls) -> None:
+def test_events_without_a_schema_url_are_recognized_by_content(calls: Calls) -> None:
     for event in (
         calls.event("COMPLETE", new_run_id(), "j", outputs=["o"]),
         dataset_event(calls, "d", **schema("id")),
@@ -312,7 +308,7 @@ def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
     assert len(calls.get("lineage", nodeId=f"run:{run}")["graph"]) == 2 * many + 2
 
 
-def test_a_dataset_that_an_event_names_twice_is_there_once(calls: Calls) -> None:
+def test_a_dataset_named_twice_in_an_event_exists_once(calls: Calls) -> None:
     run = new_run_id()
     outputs = [calls.named("d", **schema("a")), calls.named("d", **schema("b")), calls.named("d")]
     calls.report("COMPLETE", run, "j", inputs=["d", "d"], outputs=outputs)
@@ -323,9 +319,7 @@ def test_a_dataset_that_an_event_names_twice_is_there_once(calls: Calls) -> None
 
 
 @pytest.mark.parametrize("by_job", [False, True])
-def test_what_an_event_without_a_run_brought_back_was_there_from_then_on(
-    calls: Calls, by_job: bool
-) -> None:
+def test_a_restoring_event_without_a_run_counts_from_its_time(calls: Calls, by_job: bool) -> None:
     drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dropped := dataset_event(calls, "d", **drop))

@@ -47,7 +47,7 @@ def declare(calls: Calls, dataset: Document) -> None:
     calls.send({"eventTime": calls.now(), "dataset": dataset})
 
 
-def test_a_version_inherits_what_its_run_did_not_report(calls: Calls) -> None:
+def test_a_version_inherits_facets_that_its_run_did_not_report(calls: Calls) -> None:
     write(calls, described(calls))
     first = calls.dataset("totals")
 
@@ -65,7 +65,7 @@ def test_a_version_inherits_what_its_run_did_not_report(calls: Calls) -> None:
     assert {shown["data"]["field"] for shown in graph} == {"total", "price"}
 
 
-def test_search_follows_fields_that_a_late_report_passes_on(calls: Calls) -> None:
+def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:
     at = calls.now()
     early = write(calls, "totals", at=at)
     write(calls, "totals")
@@ -83,7 +83,7 @@ def test_search_follows_fields_that_a_late_report_passes_on(calls: Calls) -> Non
     assert found == {"fresh": 1, "old": 0}
 
 
-def test_what_describes_one_version_is_not_inherited(calls: Calls) -> None:
+def test_facets_about_a_single_version_are_not_inherited(calls: Calls) -> None:
     checks = {"dataQualityMetrics": {"rowCount": 7}, "version": {"datasetVersion": "1"}}
     write(calls, calls.named("totals", lifecycleStateChange={"lifecycleStateChange": "CREATE"}))
     write(calls, calls.named("totals", **checks))
@@ -95,7 +95,7 @@ def test_what_describes_one_version_is_not_inherited(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("empty", [{"fields": {}}, {"_deleted": True}])
-def test_an_empty_facet_takes_column_lineage_away(calls: Calls, empty: Document) -> None:
+def test_an_empty_facet_removes_column_lineage(calls: Calls, empty: Document) -> None:
     write(calls, described(calls))
 
     write(calls, calls.named("totals", columnLineage=empty))
@@ -117,7 +117,7 @@ def test_a_removed_column_loses_its_lineage_for_good(calls: Calls) -> None:
     assert made_from(calls.dataset("totals")) == {"total": ["price"]}
 
 
-def test_a_declaration_with_another_schema_keeps_the_lineage_of_its_columns(calls: Calls) -> None:
+def test_a_declaration_with_a_new_schema_keeps_column_lineage(calls: Calls) -> None:
     write(calls, described(calls))
 
     declare(calls, calls.named("totals", **schema("total", "currency")))
@@ -127,7 +127,7 @@ def test_a_declaration_with_another_schema_keeps_the_lineage_of_its_columns(call
     assert found["currentVersionNumber"] == 2
 
 
-def test_fields_that_are_put_are_not_replaced_by_inherited_ones(calls: Calls) -> None:
+def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
     write(calls, described(calls))
@@ -142,7 +142,7 @@ def test_fields_that_are_put_are_not_replaced_by_inherited_ones(calls: Calls) ->
     assert made_from(calls.dataset("totals")) == {"total": ["price"]}
 
 
-def test_lineage_that_was_declared_earlier_gives_way_to_inherited_lineage(calls: Calls) -> None:
+def test_inherited_lineage_replaces_lineage_declared_earlier(calls: Calls) -> None:
     declare(calls, calls.named("totals", **schema("total"), **lineage(calls, total="declared")))
     write(calls, calls.named("totals", **lineage(calls, total="written")))
 
@@ -191,7 +191,7 @@ def test_runs_that_report_in_any_order_inherit_the_same(
         assert len(made) == fields
 
 
-def test_a_late_report_reaches_the_versions_that_inherit_from_it(calls: Calls) -> None:
+def test_a_late_report_reaches_the_versions_that_inherit(calls: Calls) -> None:
     early = new_run_id()
     calls.report("COMPLETE", early, "write", outputs=["totals"])
     for _ in range(3):
@@ -224,7 +224,7 @@ def test_versions_of_lots_inherit_too(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("reader_first", [True, False])
-def test_a_readers_schema_is_kept_where_no_writer_reports_one(
+def test_a_readers_schema_is_kept_if_no_writer_reports_one(
     calls: Calls, reader_first: bool
 ) -> None:
     seen = calls.named("orders", **schema("id", "price"))

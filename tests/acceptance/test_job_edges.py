@@ -26,7 +26,7 @@ def test_a_running_job_shows_its_lineage_before_it_ends(calls: Calls) -> None:
     assert graph(calls, "j")["job j"]["data"]["latestRun"]["state"] == "RUNNING"
 
 
-def test_an_event_with_empty_inputs_wipes_no_edges(calls: Calls) -> None:
+def test_an_event_with_empty_inputs_removes_no_edges(calls: Calls) -> None:
     run = new_run_id()
     calls.report("START", run, "j", inputs=["a"], outputs=["b"])
     calls.report("COMPLETE", run, "j")
@@ -46,7 +46,7 @@ def test_a_run_that_names_other_datasets_moves_the_edges(calls: Calls) -> None:
     assert sides(calls, "j") == (["c"], ["b"])
 
 
-def test_a_failed_run_shows_what_it_was_to_read(calls: Calls) -> None:
+def test_a_failed_run_shows_its_intended_inputs(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
     calls.report("FAIL", new_run_id(), "j", inputs=["a", "c"], outputs=["b"])
     assert sides(calls, "j") == (["a", "c"], ["b"])
@@ -65,7 +65,7 @@ def test_a_job_that_handles_one_chunk_per_run_shows_all_its_edges(calls: Calls) 
     assert len(everything["job j"]["inEdges"]) == len(everything["job j"]["outEdges"]) == 5
 
 
-def test_the_graph_as_of_a_time_is_the_one_that_was_so_then(calls: Calls) -> None:
+def test_the_graph_of_a_past_time_has_edges_of_then(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["x"])
     then = calls.now()
     calls.report("COMPLETE", new_run_id(), "j", inputs=["b"], outputs=["x"])
@@ -75,7 +75,7 @@ def test_the_graph_as_of_a_time_is_the_one_that_was_so_then(calls: Calls) -> Non
     assert set(graph(calls, "j")) == {"job j", "dataset b", "dataset x"}
 
 
-def test_a_streaming_job_publishes_at_once(calls: Calls) -> None:
+def test_a_streaming_job_publishes_while_it_runs(calls: Calls) -> None:
     run = new_run_id()
     streams = {"jobType": {"processingType": "STREAMING", "integration": "FLINK"}}
     calls.report("START", run, "j", job_facets=streams, inputs=["a"], outputs=["b"])

@@ -6,9 +6,7 @@ from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, 
 
 
 @pytest.mark.parametrize("facet", ["parent", "parentRun"])
-def test_a_parent_facet_makes_the_parent_and_the_childs_short_name(
-    calls: Calls, facet: str
-) -> None:
+def test_a_parent_facet_creates_the_parent_and_short_name(calls: Calls, facet: str) -> None:
     child, parent = new_run_id(), new_run_id()
     job = {"namespace": calls.namespace, "name": "dag"}
     facets = {facet: {"run": {"runId": parent}, "job": job}}
@@ -24,7 +22,7 @@ def test_a_parent_facet_makes_the_parent_and_the_childs_short_name(
     assert task["parentJobUuid"] is not None
 
 
-def test_a_parent_known_from_its_child_takes_its_own_events(calls: Calls) -> None:
+def test_a_parent_created_by_its_child_accepts_its_own_events(calls: Calls) -> None:
     child, parent = new_run_id(), "the parent"
     job = {"namespace": calls.namespace, "name": "dag"}
     at = calls.now()
@@ -65,7 +63,7 @@ def column_lineage(calls: Calls, source: str, *columns: str) -> Document:
     return {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
 
 
-def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) -> None:
+def test_column_lineage_shows_the_sources_of_a_field(calls: Calls) -> None:
     orders = calls.named("orders", **schema("price", "tax"))
     facets = schema("total") | column_lineage(calls, "orders", "price", "tax")
     totals = calls.named("totals", **facets)
@@ -90,7 +88,7 @@ def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) ->
     assert any(n["id"] == node for n in down["graph"])
 
 
-def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> None:
+def test_an_input_field_with_only_indirect_steps_is_marked(calls: Calls) -> None:
     raw = {"namespace": calls.namespace, "name": "raw"}
     case = {"type": "INDIRECT", "subtype": "CONDITIONAL"}
     copy = {"type": "DIRECT", "subtype": "IDENTITY"}
@@ -114,7 +112,7 @@ def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> Non
 
 
 @pytest.mark.parametrize("by_run", [True, False])
-def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_is_no_dataset(
+def test_column_lineage_shows_unknown_sources_without_creating_datasets(
     calls: Calls, by_run: bool
 ) -> None:
     lineage = column_lineage(calls, "seed", "price")
@@ -155,7 +153,7 @@ def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_i
     assert [shown["id"] for shown in graph] == [node]
 
 
-def test_a_field_whose_name_cannot_be_kept_is_none(calls: Calls) -> None:
+def test_a_field_with_an_invalid_name_is_omitted(calls: Calls) -> None:
     odd = calls.named("odd", **schema("id", "a\x00b"))
     calls.report("COMPLETE", new_run_id(), "make", outputs=[odd])
     assert [field["name"] for field in calls.dataset("odd")["fields"]] == ["id"]
@@ -184,7 +182,7 @@ def test_a_dropped_dataset_is_deleted_until_it_is_written_again(calls: Calls) ->
     assert states == ["", "DROP", "CREATE"]
 
 
-def test_a_later_reader_brings_a_dropped_dataset_back_and_an_earlier_one_does_not(
+def test_only_a_later_reader_restores_a_dropped_dataset(
     calls: Calls,
 ) -> None:
     before = calls.now()
@@ -203,7 +201,7 @@ def test_a_failed_drop_drops_nothing(calls: Calls) -> None:
     assert found["currentVersionNumber"] == 1
 
 
-def test_nominal_times_say_which_interval_a_run_is_for(calls: Calls) -> None:
+def test_nominal_times_give_the_interval_of_a_run(calls: Calls) -> None:
     run = new_run_id()
     times = {"nominalStartTime": "2026-11-14T00:00:00Z", "nominalEndTime": "2026-11-15T00:00:00Z"}
     calls.report("START", run, "j", run_facets={"nominalTime": times})
@@ -274,7 +272,7 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
     assert (given["facets"], made["facets"]) == ({}, {})
 
 
-def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> None:
+def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
     name = f"warehouse {calls.namespace[-12:]}"
     facet = {"_producer": PRODUCER, "_schemaURL": SPEC, "name": name, "uri": "postgres://db:5432"}
     output = calls.named("d", dataSource=facet)
@@ -302,9 +300,7 @@ def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> N
     ],
     ids=lambda facet: str(facet)[:40],
 )
-def test_a_facet_of_the_wrong_shape_is_kept_and_means_nothing(
-    calls: Calls, facet: Document
-) -> None:
+def test_a_facet_of_the_wrong_shape_is_kept_and_ignored(calls: Calls, facet: Document) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **facet)])
     found = calls.dataset("d")
     assert found["facets"] == {name: value for name, value in facet.items() if value is not None}
@@ -312,7 +308,7 @@ def test_a_facet_of_the_wrong_shape_is_kept_and_means_nothing(
     assert (found["description"], found["tags"], found["deleted"]) == (None, [], False)
 
 
-def test_facets_name_nothing_by_dots_which_mean_folders_in_paths(calls: Calls) -> None:
+def test_facet_names_of_only_dots_are_ignored(calls: Calls) -> None:
     parent = {"run": {"runId": "p"}, "job": {"namespace": calls.namespace, "name": ".."}}
     second = [
         {"namespace": calls.namespace, "name": name, "type": "TABLE"} for name in ("..", "out2")

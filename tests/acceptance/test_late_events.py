@@ -8,7 +8,7 @@ from tests.acceptance.calls import Calls, new_run_id, pinned, schema
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "late"])
-def test_between_runs_the_later_completion_by_event_time_owns_the_current_version(
+def test_the_run_that_completed_last_owns_the_current_version(
     calls: Calls, order: tuple[int, int]
 ) -> None:
     runs = [new_run_id(), new_run_id()]
@@ -66,7 +66,7 @@ def test_an_event_that_comes_twice_counts_once(calls: Calls) -> None:
     assert after == before
 
 
-def test_what_a_run_read_never_changes(calls: Calls) -> None:
+def test_the_inputs_of_a_run_never_change(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     reader = new_run_id()
     calls.report("START", reader, "use", inputs=["d"])
@@ -76,7 +76,7 @@ def test_what_a_run_read_never_changes(calls: Calls) -> None:
     assert (read["number"], calls.dataset("d")["currentVersionNumber"]) == (1, 2)
 
 
-def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(calls: Calls) -> None:
+def test_readers_of_a_later_version_do_not_change_earlier_ones(calls: Calls) -> None:
     """Only readers reported the first version; a run wrote the second one."""
 
     def read(run: str, *fields: str) -> None:
@@ -95,7 +95,7 @@ def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(call
     assert known() == [["id", "y"], ["id", "x"]]
 
 
-def test_a_run_that_reads_and_writes_a_dataset_reads_what_was_there_before(calls: Calls) -> None:
+def test_a_run_that_updates_a_dataset_reads_the_previous_version(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     run = new_run_id()
     calls.report("COMPLETE", run, "update", outputs=["d"])
@@ -144,7 +144,7 @@ def test_a_job_keeps_its_other_runs_when_one_is_renamed(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_child_may_show_that_its_parent_began_earlier_and_no_more(
+def test_a_child_event_may_only_move_its_parents_start_back(
     calls: Calls, order: tuple[int, int, int]
 ) -> None:
     parent, child = new_run_id(), new_run_id()
@@ -165,7 +165,7 @@ def test_a_child_may_show_that_its_parent_began_earlier_and_no_more(
     assert calls.dataset("d")["updatedAt"][:19] == ended
 
 
-def test_a_shape_is_no_younger_than_a_run_that_has_it(calls: Calls) -> None:
+def test_a_job_shape_is_as_old_as_its_first_run(calls: Calls) -> None:
     ahead = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
     calls.send(calls.event("COMPLETE", new_run_id(), "j", outputs=["d"], at=ahead))
     run = calls.run(calls.create_run("j"))
@@ -173,7 +173,7 @@ def test_a_shape_is_no_younger_than_a_run_that_has_it(calls: Calls) -> None:
     assert version["createdAt"] == run["createdAt"]
 
 
-def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:
+def test_events_and_rest_calls_may_report_one_run(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_job("j")
     run = calls.create_run("j", nominalStartTime="2026-11-14T00:00:00Z", args={"day": "14"})
@@ -189,7 +189,7 @@ def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:
 @pytest.mark.parametrize(
     ("began", "version"), [(1, 1), (3, 2)], ids=["before it was published", "after"]
 )
-def test_what_is_told_late_was_read_if_it_was_published_before_the_run_began(
+def test_a_late_version_is_an_input_if_published_before_start(
     calls: Calls, began: int, version: int
 ) -> None:
     moments = [calls.now() for _ in range(5)]

@@ -24,7 +24,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("name", ODD, ids=lambda name: repr(name)[:24])
-def test_any_name_can_be_written_read_searched_and_drawn(calls: Calls, name: str) -> None:
+def test_any_valid_name_works_in_every_call(calls: Calls, name: str) -> None:
     spaced = Calls(calls.client, f"{calls.namespace[-12:]}{name}"[:1000])
     namespace, run = spaced.namespace, new_run_id()
     output = spaced.named(name, **schema(name[:50]))
@@ -50,7 +50,7 @@ def test_any_name_can_be_written_read_searched_and_drawn(calls: Calls, name: str
     assert tagged["fields"][0]["tags"] == [name]
 
 
-def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
+def test_a_deleted_dataset_is_hidden_and_can_be_restored(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
     before = calls.dataset("d")
     where = ("namespaces", calls.namespace, "datasets", "d")
@@ -70,7 +70,7 @@ def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
     assert len(calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]) == 2
 
 
-def test_a_deleted_job_is_gone_and_can_be_restored(calls: Calls) -> None:
+def test_a_deleted_job_is_hidden_and_can_be_restored(calls: Calls) -> None:
     run = new_run_id()
     calls.report("COMPLETE", run, "j", outputs=["d"])
     where = ("namespaces", calls.namespace, "jobs", "j")
@@ -82,7 +82,7 @@ def test_a_deleted_job_is_gone_and_can_be_restored(calls: Calls) -> None:
     assert calls.job("j")["latestRun"]["id"] == run
 
 
-def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: Calls) -> None:
+def test_deleting_and_restoring_a_namespace_includes_its_contents(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
     where = path("namespaces", calls.namespace)
     assert calls.ask("DELETE", where)["isHidden"] is True
@@ -108,7 +108,7 @@ def listed(calls: Calls, kind: str) -> list[str]:
     return names
 
 
-def test_a_restored_namespace_brings_back_only_what_was_deleted_with_it(calls: Calls) -> None:
+def test_restoring_a_namespace_keeps_earlier_deletions_in_it(calls: Calls) -> None:
     drop = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     where = path("namespaces", calls.namespace)
     calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
@@ -124,7 +124,7 @@ def test_a_restored_namespace_brings_back_only_what_was_deleted_with_it(calls: C
 
 
 @pytest.mark.parametrize("by", ["stating it", "an event"])
-def test_what_a_deleted_namespace_hid_can_be_restored_after_it_came_back_empty(
+def test_contents_can_be_restored_after_their_namespace_returned_empty(
     calls: Calls, by: str
 ) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
@@ -159,9 +159,7 @@ WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES_AGAIN)
-def test_a_deleted_namespace_comes_back_with_the_first_of_its_contents(
-    calls: Calls, write: str
-) -> None:
+def test_restoring_contents_restores_their_deleted_namespace(calls: Calls, write: str) -> None:
     calls.put_source("warehouse")
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d", "e"])
     calls.ask("DELETE", path("namespaces", calls.namespace))
@@ -172,7 +170,7 @@ def test_a_deleted_namespace_comes_back_with_the_first_of_its_contents(
     assert back == (["j"] if "job" in write else ["d"])
 
 
-def test_a_deleted_parent_job_comes_back_when_a_later_child_names_it(calls: Calls) -> None:
+def test_a_later_child_restores_its_deleted_parent_job(calls: Calls) -> None:
     parent = {"run": {"runId": new_run_id()}, "job": {"namespace": calls.namespace, "name": "dag"}}
     calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent})
     where = ("namespaces", calls.namespace, "jobs", "dag")
@@ -187,7 +185,7 @@ def test_a_deleted_parent_job_comes_back_when_a_later_child_names_it(calls: Call
 
 
 @pytest.mark.parametrize("what", ["dataset", "job", "namespace"])
-def test_what_was_deleted_comes_back_when_it_is_written_again(calls: Calls, what: str) -> None:
+def test_a_later_write_restores_a_deleted_dataset(calls: Calls, what: str) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
     segments = {"dataset": ("datasets", "d"), "job": ("jobs", "j"), "namespace": ()}[what]
     where = path("namespaces", calls.namespace, *segments)
@@ -205,7 +203,7 @@ def test_what_was_deleted_comes_back_when_it_is_written_again(calls: Calls, what
     assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
 
 
-def test_stating_a_deleted_dataset_or_job_brings_it_back(calls: Calls) -> None:
+def test_putting_a_deleted_dataset_or_job_restores_it(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
     calls.put_dataset("d", fields=fields("id"))

@@ -24,7 +24,7 @@ def results(shown: Document) -> dict[tuple[str, str], bool]:
     }
 
 
-def test_a_dataset_shows_the_tests_and_figures_of_its_current_version(calls: Calls) -> None:
+def test_a_dataset_shows_quality_of_its_current_version(calls: Calls) -> None:
     metrics = {"dataQualityMetrics": {"rowCount": 7, "columnMetrics": {"id": {"nullCount": 0}}}}
     statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
     written = calls.named("orders") | {"outputFacets": statistics}
@@ -41,7 +41,7 @@ def test_a_dataset_shows_the_tests_and_figures_of_its_current_version(calls: Cal
         assert shown["facets"] | metrics | statistics == shown["facets"]
 
 
-def test_of_a_test_that_ran_again_the_later_result_stands(calls: Calls) -> None:
+def test_the_later_result_of_a_repeated_test_wins(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "load", outputs=["orders"])
     report_tests(calls, assertion("unique", "id", success=False), assertion("unique", "mail"))
 
@@ -73,7 +73,7 @@ def test_expectations_of_great_expectations_are_shown(calls: Calls) -> None:
     assert calls.dataset("orders")["facets"] == facet
 
 
-def test_a_report_of_an_odd_shape_is_shown_as_it_came(calls: Calls) -> None:
+def test_a_report_of_an_unknown_shape_is_shown_unchanged(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "load", outputs=["orders"])
     shapes: list[Any] = [7, {"assertions": {}}]
     for odd in shapes:

@@ -34,9 +34,7 @@ def test_each_mapped_task_is_a_run(dags: Recording) -> None:
     assert [run["state"] for run in of(dags, "shop_daily.part")] == ["COMPLETED"] * 3
 
 
-def test_a_dag_run_has_its_tasks_for_children_and_leaves_none_going(
-    calls: Calls, dags: Recording
-) -> None:
+def test_tasks_are_children_of_their_dag_run_and_end(calls: Calls, dags: Recording) -> None:
     [dag] = of(dags, "shop_daily")
     assert dag["state"] == "FAILED"
     family = calls.ask("GET", path("jobs", "runs", dag["id"], "family"))["runs"]
@@ -57,13 +55,13 @@ def test_assets_and_tables_join_the_tasks(dags: Recording) -> None:
     assert [(f["dataset"], f["field"]) for f in column["inputFields"]] == [(ORDERS, "amount")]
 
 
-def test_tries_that_failed_move_no_version(dags: Recording) -> None:
+def test_failed_tries_do_not_change_the_current_version(dags: Recording) -> None:
     [clean] = of(dags, "shop_daily.clean")
     current = dags.dataset("/data/clean/orders.csv", FILES)["currentVersion"]
     assert dags.makers("/data/clean/orders.csv", FILES)[current] == clean["id"]
 
 
-def test_a_check_that_failed_is_told_with_what_it_read(dags: Recording) -> None:
+def test_a_failed_check_is_shown_with_its_input(dags: Recording) -> None:
     [check] = of(dags, "shop_daily.sql.check")
     assert check["state"] == "FAILED"
     [orders] = check["inputDatasetVersions"]
@@ -71,7 +69,7 @@ def test_a_check_that_failed_is_told_with_what_it_read(dags: Recording) -> None:
     assert [each["assertion"] for each in told if not each["success"]] == ["accepted_range"]
 
 
-def test_the_tags_of_a_dag_are_called_as_there(calls: Calls, dags: Recording) -> None:
+def test_the_tags_of_a_dag_keep_their_names(calls: Calls, dags: Recording) -> None:
     job = calls.get("namespaces", dags.space("airflow"), "jobs", "shop_daily")
     assert job["tags"] == ["shop"]
     assert job["description"] == "Orders, daily"

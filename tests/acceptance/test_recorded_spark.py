@@ -25,7 +25,7 @@ def of(spark: Recording, job: str) -> list[Document]:
     return spark.runs(job, "spark")
 
 
-def test_what_is_overwritten_and_appended_has_a_version_each(spark: Recording) -> None:
+def test_each_overwrite_and_append_creates_a_version(spark: Recording) -> None:
     appended, overwritten = of(spark, JOIN)
     makers = spark.makers(f"{LAKE}/by_country", "file")
     assert {appended["id"], overwritten["id"]} < set(makers.values())
@@ -33,7 +33,7 @@ def test_what_is_overwritten_and_appended_has_a_version_each(spark: Recording) -
     assert makers[current] == appended["id"]
 
 
-def test_a_job_that_failed_moves_no_version_though_it_says_complete_too(spark: Recording) -> None:
+def test_a_failed_job_changes_no_version_despite_its_complete(spark: Recording) -> None:
     """For a failed query Spark sends the job's FAIL, and then a COMPLETE of the query."""
     [failed] = of(spark, f"{INSERT}.lake_by_country")
     assert failed["state"] == "FAILED"
@@ -43,7 +43,7 @@ def test_a_job_that_failed_moves_no_version_though_it_says_complete_too(spark: R
     assert [field["name"] for field in by_country["fields"]] == ["country", "total"]
 
 
-def test_files_join_the_jobs_down_to_columns(spark: Recording) -> None:
+def test_files_connect_jobs_and_columns(spark: Recording) -> None:
     [orders] = of(spark, f"{INSERT}.lake_orders")
     makers = spark.makers(f"{LAKE}/orders", "file")
     for run in of(spark, JOIN):
@@ -60,7 +60,7 @@ def test_a_table_is_found_by_its_name_in_the_warehouse(calls: Calls, spark: Reco
     assert table["name"] == "/data/warehouse/shop.db/big"
 
 
-def test_an_application_has_its_queries_for_children(calls: Calls, spark: Recording) -> None:
+def test_queries_are_children_of_their_application(calls: Calls, spark: Recording) -> None:
     [application] = of(spark, "shop_spark")
     assert application["state"] == "COMPLETED"
     family = calls.ask("GET", path("jobs", "runs", application["id"], "family"))["runs"]
@@ -68,9 +68,7 @@ def test_an_application_has_its_queries_for_children(calls: Calls, spark: Record
     assert {member["id"] for member in family} == recorded
 
 
-def test_keys_of_joins_and_filters_are_indirect_lineage_shown_apart(
-    calls: Calls, spark: Recording
-) -> None:
+def test_join_and_filter_keys_are_shown_as_indirect_lineage(calls: Calls, spark: Recording) -> None:
     dataset = spark.dataset(f"{LAKE}/by_country", "file")
     keys = {
         (f"{LAKE}/customers", "country"): "GROUP_BY",
@@ -94,7 +92,7 @@ def test_keys_of_joins_and_filters_are_indirect_lineage_shown_apart(
     assert [each["origin"].rsplit(":", 1)[1] for each in total["inEdges"]] == ["amount"]
 
 
-def test_what_depends_on_a_join_key_is_downstream_of_it(calls: Calls, spark: Recording) -> None:
+def test_fields_that_depend_on_a_join_key_are_downstream(calls: Calls, spark: Recording) -> None:
     node = f"datasetField:{spark.space('file')}:{LAKE}/orders:customer_id"
 
     def below(**asked: bool) -> set[str]:

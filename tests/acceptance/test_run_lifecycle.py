@@ -101,9 +101,7 @@ def _chain_has_run_once(life: Lifecycle, then: Outcome) -> None:
     assert then.produced(b_run1) == {Y: 1}
 
 
-def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_stops(
-    life: Lifecycle, then: Outcome
-) -> None:
+def test_failed_job_chain_on_existing_datasets_stops(life: Lifecycle, then: Outcome) -> None:
     _chain_has_run_once(life, then)
 
     a_run2 = life.run_exists("JobA", writes=[X])
@@ -117,9 +115,7 @@ def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_stops(
     assert then.current(Y) == 1
 
 
-def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_continues(
-    life: Lifecycle, then: Outcome
-) -> None:
+def test_failed_job_chain_on_existing_datasets_continues(life: Lifecycle, then: Outcome) -> None:
     _chain_has_run_once(life, then)
 
     a_run2 = life.run_exists("JobA", writes=[X])

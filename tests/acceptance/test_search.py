@@ -69,7 +69,7 @@ def test_a_dataset_is_found_by_the_words_of_its_second_names(calls: Calls) -> No
 
 
 @pytest.mark.parametrize("what", OF)
-def test_what_is_deleted_is_not_found_until_it_is_restored(calls: Calls, what: str) -> None:
+def test_a_deleted_thing_is_found_only_after_its_restoration(calls: Calls, what: str) -> None:
     report(calls)
     assert found(calls) == ALL
     where = path("namespaces", calls.namespace, *OF[what])
@@ -81,7 +81,7 @@ def test_what_is_deleted_is_not_found_until_it_is_restored(calls: Calls, what: s
 
 
 @pytest.mark.parametrize("what", OF)
-def test_what_is_deleted_is_found_once_it_is_written_again(calls: Calls, what: str) -> None:
+def test_a_deleted_dataset_is_found_after_a_new_write(calls: Calls, what: str) -> None:
     report(calls)
     calls.ask("DELETE", path("namespaces", calls.namespace, *OF[what]))
     report(calls, at="2026-01-01T00:00:00Z")
@@ -90,7 +90,7 @@ def test_what_is_deleted_is_found_once_it_is_written_again(calls: Calls, what: s
     assert found(calls) == ALL
 
 
-def test_what_is_deleted_is_found_once_it_is_stated_again_by_what_it_says_then(
+def test_a_deleted_thing_put_again_is_found_by_new_words(
     calls: Calls,
 ) -> None:
     calls.put_namespace()
@@ -106,7 +106,7 @@ def test_what_is_deleted_is_found_once_it_is_stated_again_by_what_it_says_then(
     assert found(calls, "ripe") == set()
 
 
-def test_a_dropped_dataset_is_not_found_until_it_is_made_again(calls: Calls) -> None:
+def test_a_dropped_dataset_is_found_only_after_its_recreation(calls: Calls) -> None:
     def output(change: str) -> None:
         facet = {"lifecycleStateChange": {"lifecycleStateChange": change}}
         made = calls.named("harvest_out", **schema("id"), **facet)

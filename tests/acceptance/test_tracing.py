@@ -150,7 +150,7 @@ def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
     assert {span.process for span in tasks}.isdisjoint({first.process, engine, *workers})
 
 
-def test_what_fails_says_so_in_its_span(site: Site, collector: Collector) -> None:
+def test_a_failed_step_has_an_error_span(site: Site, collector: Collector) -> None:
     batch = site.submit(digest={"algorithm": "sha-256", "value": "0" * 64})
     site.run("ingest", "work", "--once")
     until(lambda: any(span.failure for span in collector.spans()))

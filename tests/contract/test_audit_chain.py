@@ -29,7 +29,7 @@ def broken(database: Database) -> list[str]:
         return list(audit.broken_links(tx))
 
 
-def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
+def test_writers_in_several_processes_extend_one_chain(database_url: str) -> None:
     """Each process has its own connection, like the servers that share one PostgreSQL."""
 
     def write(writer: int) -> None:
@@ -47,7 +47,7 @@ def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
             assert len(audit.entries(tx, 100)) == WRITERS * KEYS_EACH
 
 
-def test_an_entry_has_the_address_of_its_caller(database: Database) -> None:
+def test_an_entry_records_the_address_of_its_caller(database: Database) -> None:
     with database.write() as tx, called_from("203.0.113.7"):
         audit.append(tx, 1, "boss", "hold lot", "1")
 

@@ -64,7 +64,7 @@ FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [
 
 
 @pytest.mark.parametrize(("asked", "found"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
-def test_each_filter_finds_its_entries_newest_first(
+def test_each_filter_returns_its_entries_newest_first(
     url: str, asked: dict[str, Any], found: list[AuditEntry]
 ) -> None:
     with closing(open_database(url)) as database, database.read() as tx:
@@ -93,7 +93,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "asked"), ASKED, ids=str)
-def test_no_filter_walks_through_what_it_does_not_give(
+def test_no_filter_scans_entries_that_it_does_not_return(
     url: str, name: str, asked: dict[str, Any]
 ) -> None:
     statement = load_statements(url.partition(":")[0], capability_folders())[name]

@@ -40,7 +40,7 @@ def show(database: Database, node: str, **options: Any) -> tuple[list[str], set[
     return nodes(graph), arrows(graph)
 
 
-def test_a_field_shows_what_it_is_made_from(database: Database) -> None:
+def test_a_field_shows_its_source_fields(database: Database) -> None:
     shop().save(database)
     found, edges = show(database, "datasetField report:total")
     assert found == ["clean:sum", "raw:a", "raw:b", "report:total"]
@@ -51,7 +51,7 @@ def test_a_field_shows_what_it_is_made_from(database: Database) -> None:
     }
 
 
-def test_downstream_is_walked_only_when_asked_for(database: Database) -> None:
+def test_downstream_fields_appear_only_on_request(database: Database) -> None:
     shop().save(database)
     assert show(database, "datasetField raw:b") == (["raw:b"], set())
     found, edges = show(database, "datasetField raw:b", with_downstream=True)
@@ -59,7 +59,7 @@ def test_downstream_is_walked_only_when_asked_for(database: Database) -> None:
     assert edges == {("raw:b", "clean:sum"), ("clean:sum", "report:total")}
 
 
-def test_downstream_never_turns_back_up(database: Database) -> None:
+def test_the_downstream_walk_never_goes_back_upstream(database: Database) -> None:
     shop().save(database)
     found, _ = show(database, "datasetField clean:id", with_downstream=True)
     assert found == ["clean:id", "raw:a"]
@@ -78,18 +78,18 @@ def test_depth_counts_fields(database: Database, depth: int, expected: list[str]
     assert show(database, "datasetField report:total", depth=depth)[0] == expected
 
 
-def test_a_dataset_means_all_its_fields(database: Database) -> None:
+def test_a_dataset_node_stands_for_all_its_fields(database: Database) -> None:
     shop().save(database)
     found, _ = show(database, "dataset clean")
     assert found == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
 
 
-def test_a_job_means_the_fields_it_writes(database: Database) -> None:
+def test_a_job_node_stands_for_the_fields_it_writes(database: Database) -> None:
     shop().save(database)
     assert show(database, "job reporting", depth=1)[0] == ["clean:sum", "report:total"]
 
 
-def test_a_node_tells_its_type_its_version_and_all_its_inputs(database: Database) -> None:
+def test_a_node_shows_its_type_version_and_all_inputs(database: Database) -> None:
     scene = shop()
     scene.columns = [
         replace(edge, type="DIRECT", description=f"from {edge.input_field}")
@@ -124,7 +124,7 @@ def test_a_node_tells_its_type_its_version_and_all_its_inputs(database: Database
     assert wire["data"]["datasetVersion"] != version
 
 
-def test_fields_that_are_made_from_each_other_end(database: Database) -> None:
+def test_the_walk_ends_on_a_cycle_of_fields(database: Database) -> None:
     scene = Scene()
     table = scene.version("table", 1, published=at(1), fields=fields("x", "y"))
     scene.columns_of(table, {"x": [("table", "y"), ("table", "x")], "y": [("table", "x")]})
@@ -138,7 +138,7 @@ def test_fields_that_are_made_from_each_other_end(database: Database) -> None:
     }
 
 
-def test_fields_of_the_same_name_are_told_apart(database: Database) -> None:
+def test_fields_with_one_name_in_two_datasets_stay_separate(database: Database) -> None:
     scene = Scene()
     for name, source in (("b", "a"), ("c", "b"), ("d", "other")):
         made = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
@@ -165,7 +165,7 @@ def test_only_the_current_version_counts(database: Database) -> None:
     assert show(database, "datasetField raw:a", with_downstream=True)[0] == ["raw:a"]
 
 
-def test_as_of_a_time_the_version_of_that_time_counts(database: Database) -> None:
+def test_as_of_uses_the_version_current_at_that_time(database: Database) -> None:
     changing().save(database)
     assert show(database, "datasetField clean:id", as_of=at(19))[0] == ["clean:id", "raw:a"]
     assert show(database, "datasetField clean:id", as_of=at(20))[0] == ["clean:id", "raw:b"]
@@ -173,7 +173,7 @@ def test_as_of_a_time_the_version_of_that_time_counts(database: Database) -> Non
     assert found == ["clean:id", "raw:a"]
 
 
-def test_a_version_in_the_node_id_counts_itself(database: Database) -> None:
+def test_a_version_in_the_node_id_selects_that_version(database: Database) -> None:
     changing().save(database)
     for asked, source in (("datasetField clean:id#V1", "raw:a"), ("dataset clean#2", "raw:b")):
         names = [node.partition("#")[0] for node in show(database, asked)[0]]
@@ -182,7 +182,7 @@ def test_a_version_in_the_node_id_counts_itself(database: Database) -> None:
         show(database, "datasetField clean:id#V3")
 
 
-def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Database) -> None:
+def test_a_deleted_dataset_has_columns_only_on_direct_request(database: Database) -> None:
     scene = shop()
     scene.dataset("clean", hidden=1, hidden_at=at(30))
     scene.save(database)
@@ -196,7 +196,7 @@ def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Datab
     assert show(database, "datasetField clean:id")[0] == ["clean:id", "raw:a"]
 
 
-def test_a_dataset_that_was_dropped_and_made_again_had_no_columns_between(
+def test_a_recreated_dataset_had_no_columns_while_dropped(
     database: Database,
 ) -> None:
     scene = shop()
@@ -210,7 +210,7 @@ def test_a_dataset_that_was_dropped_and_made_again_had_no_columns_between(
     assert "clean:sum" in show(database, "datasetField report:total", as_of=at(40))[0]
 
 
-def test_a_field_without_a_schema_is_known_by_its_lineage(database: Database) -> None:
+def test_a_field_without_a_schema_appears_through_its_lineage(database: Database) -> None:
     scene = Scene()
     made = scene.version("made", 1, published=at(1), fields="[]")
     scene.columns_of(made, {"out": [("source", "in")]})
@@ -220,7 +220,7 @@ def test_a_field_without_a_schema_is_known_by_its_lineage(database: Database) ->
     assert show(database, "dataset made")[0] == ["made:out", "source:in"]
 
 
-def test_a_field_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+def test_an_unknown_field_is_refused_with_a_list_of_fields(database: Database) -> None:
     shop().save(database)
     with pytest.raises(NotFound, match="has no field 'cost'; it has id, note, sum"):
         show(database, "datasetField clean:cost")
@@ -234,7 +234,7 @@ def test_a_run_has_no_columns(database: Database) -> None:
         column_lineage(tx, f"run:{run.id}")
 
 
-def test_odd_names_of_datasets_and_fields_are_found(database: Database) -> None:
+def test_unusual_names_of_datasets_and_fields_are_found(database: Database) -> None:
     scene = Scene()
     odd = "a:b/c d#1"
     made = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))

@@ -48,7 +48,7 @@ def everything_is_refused(db: Database, reason: str) -> None:
         db.send([("add_notes", [Note("lost")])], after=1).land()
 
 
-def test_a_folder_that_is_not_mounted_refuses_until_it_is_back(db: Database, file: Path) -> None:
+def test_an_unmounted_folder_refuses_calls_until_it_returns(db: Database, file: Path) -> None:
     folder = file.parent
     folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
@@ -60,13 +60,13 @@ def test_a_folder_that_is_not_mounted_refuses_until_it_is_back(db: Database, fil
     assert notes(db) == ["before", "later"]
 
 
-def test_a_file_that_is_removed_takes_nothing_more(db: Database, file: Path) -> None:
+def test_a_removed_file_accepts_no_more_calls(db: Database, file: Path) -> None:
     file.unlink()
     everything_is_refused(db, GONE)
     assert not file.exists()
 
 
-def test_another_file_in_its_place_is_neither_read_nor_written(db: Database, file: Path) -> None:
+def test_a_replaced_file_is_neither_read_nor_written(db: Database, file: Path) -> None:
     kept = file.with_name("kept")
     file.rename(kept)
     shutil.copy(kept, file)
@@ -78,14 +78,12 @@ def test_another_file_in_its_place_is_neither_read_nor_written(db: Database, fil
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
-def test_what_lies_beside_it_must_stay_too(db: Database, file: Path, ending: str) -> None:
+def test_a_missing_log_file_refuses_every_call(db: Database, file: Path, ending: str) -> None:
     Path(f"{file}{ending}").unlink()
     everything_is_refused(db, f"{ending} of the database was removed")
 
 
-def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
-    db: Database, file: Path
-) -> None:
+def test_a_file_removed_during_a_write_fails_that_write(db: Database, file: Path) -> None:
     def lose() -> None:
         with db.write() as tx:
             tx.execute("note", text="lost")
@@ -95,14 +93,14 @@ def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
         lose()
 
 
-def test_no_file_is_made_where_one_was(db: Database, file: Path) -> None:
+def test_a_removed_file_is_not_created_again(db: Database, file: Path) -> None:
     """A new reading connection must not create an empty file."""
     file.rename(file.with_name("kept"))
     everything_is_refused(db, GONE)
     assert not file.exists()
 
 
-def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path) -> None:
+def test_other_connections_that_close_do_not_remove_the_log(file: Path, capability: Path) -> None:
     """The last connection to close removes the log, but not while another one has the file open."""
     url = f"sqlite:///{file}"
     with migrated(url, capability) as database:
@@ -113,7 +111,7 @@ def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path)
         assert notes(database) == ["one", "three", "two"]
 
 
-def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -> None:
+def test_damage_is_reported_while_the_file_is_in_use(file: Path, capability: Path) -> None:
     url = f"sqlite:///{file}"
     with migrated(url, capability) as database, database.write() as tx:
         tx.write("add_notes", [Note("x" * 200)] * DAMAGED_ROWS)
@@ -127,7 +125,7 @@ def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -
             tx.fetch("notes")
 
 
-def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) -> None:
+def test_damage_of_the_header_is_reported_at_start(file: Path) -> None:
     open_database(f"sqlite:///{file}").close()
     content = file.read_bytes()
     file.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
@@ -135,7 +133,7 @@ def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) ->
         open_database(f"sqlite:///{file}").migrate()
 
 
-def test_a_disk_that_fails_is_told(db: Database) -> None:
+def test_a_failing_disk_is_reported(db: Database) -> None:
     """A file size limit simulates the disk: SQLite gets both errors from the same system call."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
@@ -150,7 +148,7 @@ def test_a_disk_that_fails_is_told(db: Database) -> None:
     assert notes(db) == ["before", "later"]
 
 
-def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
+def test_a_read_only_file_is_reported(db: Database) -> None:
     """A read-only connection gives the same error of SQLite as a read-only disk."""
     assert isinstance(db, SqliteDatabase)
     db._writer.execute("PRAGMA query_only = ON")
@@ -159,7 +157,7 @@ def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
     assert notes(db) == ["before"]
 
 
-def test_a_database_of_another_program_is_refused_and_stays_as_it_is(file: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_unchanged(file: Path) -> None:
     other = sqlite3.connect(file)
     other.execute("CREATE TABLE users (id INTEGER)")
     other.execute("CREATE TABLE schema_migrations (version TEXT)")

@@ -95,7 +95,7 @@ def cut_off(url: str) -> int:
     return len(ended)
 
 
-def test_connections_that_were_cut_while_idle_are_replaced(db: Database, url: str) -> None:
+def test_idle_connections_that_were_cut_are_replaced(db: Database, url: str) -> None:
     note(db, "before")
     assert notes(db) == ["before"]
     assert cut_off(url) >= 2
@@ -104,9 +104,7 @@ def test_connections_that_were_cut_while_idle_are_replaced(db: Database, url: st
     assert notes(db) == ["before", "later"]
 
 
-def test_a_write_that_loses_its_connection_is_unavailable_and_undone(
-    db: Database, url: str
-) -> None:
+def test_a_write_that_loses_its_connection_is_rolled_back(db: Database, url: str) -> None:
     def lose() -> None:
         with db.write() as tx:
             tx.execute("note", text="lost")
@@ -119,7 +117,7 @@ def test_a_write_that_loses_its_connection_is_unavailable_and_undone(
     assert notes(db) == ["found"]
 
 
-def test_a_read_that_loses_its_connection_is_unavailable(db: Database, url: str) -> None:
+def test_a_read_that_loses_its_connection_raises_unavailable(db: Database, url: str) -> None:
     def lose() -> None:
         with db.read() as tx:
             tx.fetch("notes")
@@ -131,7 +129,7 @@ def test_a_read_that_loses_its_connection_is_unavailable(db: Database, url: str)
     assert notes(db) == []
 
 
-def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) -> None:
+def test_a_killed_server_is_unavailable_until_its_restart(capability: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
     server = PostgresServer.start(folder)
     try:
@@ -153,7 +151,7 @@ def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) ->
         shutil.rmtree(folder)
 
 
-def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
+def test_an_error_caught_inside_a_block_still_rolls_back(db: Database) -> None:
     def swallow() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
@@ -167,7 +165,7 @@ def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
     assert notes(db) == ["later"]
 
 
-def test_a_commit_that_fails_undoes_it(db: Database) -> None:
+def test_a_failed_commit_rolls_back(db: Database) -> None:
     def refer() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
@@ -186,7 +184,7 @@ def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
     )
 
 
-def test_a_commit_of_what_was_sent_that_fails_undoes_it_and_what_is_behind_it(db: Database) -> None:
+def test_a_failed_commit_undoes_a_sent_write_and_later_ones(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
     first = send(db, last, "good", other=2)
@@ -199,7 +197,7 @@ def test_a_commit_of_what_was_sent_that_fails_undoes_it_and_what_is_behind_it(db
     assert notes(db) == ["later"]
 
 
-def test_what_was_sent_on_a_connection_that_is_lost_is_unavailable(db: Database, url: str) -> None:
+def test_a_sent_write_on_a_lost_connection_raises_unavailable(db: Database, url: str) -> None:
     with db.write() as tx:
         last = tx.epoch
         tx.execute("note", text="before")
@@ -231,7 +229,7 @@ class Late:
         return self._ready.poll(timeout)
 
 
-def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
+def test_an_answer_read_while_sending_reaches_the_waiting_thread(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """libpq reads while it sends.
@@ -274,7 +272,7 @@ class Pausing:
             self.has_sent.wait(HANG_SECONDS)
 
 
-def test_what_is_sent_while_another_hears_that_he_was_too_late_is_answered_too(
+def test_a_write_sent_during_a_failed_answer_gets_its_own(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """libpq drops the end of an answer if more is sent before the answer is fetched."""
@@ -298,7 +296,7 @@ def test_what_is_sent_while_another_hears_that_he_was_too_late_is_answered_too(
     assert notes(db) == ["before", "later"]
 
 
-def test_what_cannot_be_sent_leaves_what_is_on_its_way_alone(db: Database) -> None:
+def test_a_refused_write_does_not_disturb_writes_already_sent(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
     first = send(db, last, "good")
@@ -309,7 +307,7 @@ def test_what_cannot_be_sent_leaves_what_is_on_its_way_alone(db: Database) -> No
     assert notes(db) == ["good", "later"]
 
 
-def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> None:
+def test_text_with_a_nul_is_refused_and_later_writes_succeed(db: Database) -> None:
     with pytest.raises(psycopg.DataError):
         note(db, "nul \x00 inside")
     with pytest.raises(psycopg.DataError), db.write() as tx:
@@ -318,9 +316,7 @@ def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> 
     assert notes(db) == ["plain"]
 
 
-def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
-    url: str, capability: Path
-) -> None:
+def test_a_read_without_a_free_connection_waits_then_fails(url: str, capability: Path) -> None:
     database = open_database(url, extra=[capability], wait_seconds=0.05)
     try:
         database.migrate()
@@ -334,7 +330,7 @@ def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
         database.close()
 
 
-def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
+def test_a_read_only_server_is_unavailable(url: str) -> None:
     """Hosts of PostgreSQL make it read-only when its disk is nearly full."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
@@ -345,7 +341,7 @@ def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
         database.migrate()
 
 
-def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
+def test_a_server_that_never_answers_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The minimum of libpq.
@@ -356,7 +352,7 @@ def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
             open_database(url)
 
 
-def test_a_server_whose_network_is_cut_is_noticed_soon(db: Database, url: str) -> None:
+def test_a_cut_network_is_noticed_soon(db: Database, url: str) -> None:
     """A URL may set a different timeout."""
     assert isinstance(db, PostgresDatabase)
     assert _settings(db) >= {("tcp_user_timeout", "30000"), ("connect_timeout", "10")}
@@ -370,13 +366,13 @@ def _settings(db: PostgresDatabase) -> set[tuple[str, str]]:
     return {(o.keyword.decode(), o.val.decode()) for o in options if o.val is not None}
 
 
-def test_a_bigint_may_meet_a_small_number(db: Database) -> None:
+def test_a_bigint_parameter_accepts_a_small_number(db: Database) -> None:
     """PostgreSQL types a parameter beside a bare number as int4 unless a cast says otherwise."""
     with db.read() as tx:
         assert tx.fetch("later", at=2**53) == [(2**53 + 1,)]
 
 
-def test_the_writer_uses_indexes_from_the_first_row_on(db: Database) -> None:
+def test_the_writer_uses_indexes_from_the_first_row(db: Database) -> None:
     with db.write() as tx:
         plan = "\n".join(line for (line,) in tx.fetch("plan_of_a_lookup", texts=["a"]))
     assert "notes_text" in plan

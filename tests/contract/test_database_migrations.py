@@ -72,7 +72,7 @@ def note(db: Database, text: str) -> None:
         tx.execute("note", text=text)
 
 
-def test_a_step_is_applied_once(opener: Opener, extra: Path) -> None:
+def test_a_migration_is_applied_once(opener: Opener, extra: Path) -> None:
     db = opener()
     applied = db.migrate()
     assert (applied[0], applied[-1]) == ("0001_writer", "9001_notes")
@@ -83,7 +83,7 @@ def test_a_step_is_applied_once(opener: Opener, extra: Path) -> None:
     assert notes(db) == ["more"]
 
 
-def test_a_dialect_adds_its_own_to_a_step(opener: Opener, extra: Path) -> None:
+def test_a_dialect_adds_statements_to_a_migration(opener: Opener, extra: Path) -> None:
     (extra / "migrations" / "9001_notes.sqlite.sql").write_text(SQLITE_ONLY)
     (extra / "migrations" / "9001_notes.postgresql.sql").write_text(POSTGRES_ONLY)
     db = opener()
@@ -92,7 +92,9 @@ def test_a_dialect_adds_its_own_to_a_step(opener: Opener, extra: Path) -> None:
     assert notes(db) == ["ONE;"]
 
 
-def test_a_step_that_fails_leaves_nothing_and_can_be_mended(opener: Opener, extra: Path) -> None:
+def test_a_failed_migration_changes_nothing_and_can_be_corrected(
+    opener: Opener, extra: Path
+) -> None:
     second = extra / "migrations" / "9002_more.sql"
     second.write_text("INSERT INTO notes (text) VALUES ('half'); INSERT INTO nowhere VALUES (1);")
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
@@ -104,7 +106,7 @@ def test_a_step_that_fails_leaves_nothing_and_can_be_mended(opener: Opener, extr
     assert notes(db) == ["whole"]
 
 
-def test_an_applied_step_must_not_change(opener: Opener, extra: Path) -> None:
+def test_a_changed_migration_is_refused_once_applied(opener: Opener, extra: Path) -> None:
     opener().migrate()
     (extra / "migrations" / "9001_notes.sql").write_text(NOTES + "-- Another thought.\n")
     (extra / "migrations" / "9002_more.sql").write_text("DROP TABLE notes;")
@@ -123,7 +125,7 @@ def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url:
         older.close()
 
 
-def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
+def test_an_old_program_stops_writing_after_a_newer_one_migrates(
     opener: Opener, extra: Path
 ) -> None:
     """Its cached rows are invalid too: a migration is a write like any other."""
@@ -144,7 +146,7 @@ def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
     assert notes(newer) == ["migrated", "new"]
 
 
-def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> None:
+def test_a_database_of_another_program_is_refused_and_unchanged(blank_url: str) -> None:
     """That includes a program with a ledger of migrations of the same name."""
     run(blank_url, "CREATE TABLE users (id INTEGER)")
     with pytest.raises(Invalid, match=r"another program: .*\(users\)"):
@@ -157,7 +159,7 @@ def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> No
     open_database(blank_url).close()
 
 
-def test_tables_of_others_beside_ours_do_no_harm(opener: Opener, blank_url: str) -> None:
+def test_tables_of_other_programs_do_no_harm(opener: Opener, blank_url: str) -> None:
     opener().migrate()
     run(blank_url, "CREATE TABLE users (id INTEGER)")
     assert opener().migrate() == []
@@ -187,7 +189,7 @@ db.close()
 """
 
 
-def test_programs_that_start_together_share_the_work(
+def test_programs_that_start_together_apply_each_migration_once(
     opener: Opener, blank_url: str, extra: Path
 ) -> None:
     for number in range(9002, 9020):

@@ -50,7 +50,7 @@ def check_goes_on(db: Database, left: list[str]) -> None:
     assert epoch(db) == last + 2
 
 
-def test_it_is_there_when_nobody_else_wrote(db: Database) -> None:
+def test_a_sent_write_succeeds_without_other_writers(db: Database) -> None:
     last = epoch(db)
     for step, text in enumerate("abc"):
         sent = send(db, last + step, text)
@@ -59,7 +59,7 @@ def test_it_is_there_when_nobody_else_wrote(db: Database) -> None:
     assert notes(db) == ["a", "b", "c"]
 
 
-def test_one_may_be_sent_behind_another(db: Database) -> None:
+def test_a_write_may_be_sent_after_an_unanswered_one(db: Database) -> None:
     sent: int | Sent = epoch(db)
     for text in "abc":
         first = send(db, sent, text)
@@ -70,7 +70,7 @@ def test_one_may_be_sent_behind_another(db: Database) -> None:
     assert notes(db) == ["a", "aa", "b", "bb", "c", "cc"]
 
 
-def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
+def test_a_sent_write_fails_whole_after_another_writer(db: Database) -> None:
     last = epoch(db)
     epoch(db)
     with pytest.raises(Overtaken):
@@ -79,7 +79,7 @@ def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
 
 
 @pytest.mark.parametrize("by", ["the same program", "another program"])
-def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
+def test_a_write_sent_after_a_late_one_fails_too(
     db: Database, own_url: str, extra: Path, by: str
 ) -> None:
     """The other writer's epoch is the one that the late write would have had."""
@@ -96,7 +96,7 @@ def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
     check_goes_on(db, [])
 
 
-def test_nothing_of_it_and_of_what_was_sent_behind_it_is_there_when_a_row_is_bad(
+def test_a_bad_row_fails_its_write_and_later_ones(
     db: Database,
 ) -> None:
     first = send(db, epoch(db), LONG, "bad", "skipped")
@@ -108,7 +108,7 @@ def test_nothing_of_it_and_of_what_was_sent_behind_it_is_there_when_a_row_is_bad
     check_goes_on(db, [])
 
 
-def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
+def test_a_write_sent_before_a_bad_one_stays(db: Database) -> None:
     first = send(db, epoch(db), "good")
     second = send(db, first, "bad")
     first.land()
@@ -117,7 +117,7 @@ def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
     check_goes_on(db, ["good"])
 
 
-def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> None:
+def test_two_concurrent_senders_each_get_their_own_answer(db: Database) -> None:
     """Answers arrive in the order of sending, whichever caller asks first."""
     last = epoch(db)
     first = send(db, last, "first")
@@ -134,7 +134,7 @@ def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> 
             assert notes(db) == ["first"]
 
 
-def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
+def test_a_thread_sends_while_another_one_waits(db: Database) -> None:
     """A thread that sends must pass the answers it reads to the thread that waits."""
     sent: int | Sent = epoch(db)
     with ThreadPoolExecutor(1) as waiting:
@@ -163,20 +163,20 @@ NUL_ERRORS = (sqlite3.DataError, psycopg.DataError)
 
 
 @pytest.mark.parametrize("times", [1, 5])  # a few rows are sent in another form than many
-def test_texts_arrive_as_they_are(db: Database, times: int) -> None:
+def test_texts_arrive_unchanged(db: Database, times: int) -> None:
     send(db, epoch(db), *ODD * times).land()
     assert sorted(notes(db)) == sorted(ODD * times)
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\\\x00", "\x00"])
-def test_text_with_a_nul_is_refused_and_never_cut(db: Database, text: str) -> None:
+def test_text_with_a_nul_is_refused_not_truncated(db: Database, text: str) -> None:
     last = epoch(db)
     with pytest.raises(NUL_ERRORS):
         send(db, last, "before", "beside", text).land()
     check_goes_on(db, [])
 
 
-def test_statements_take_effect_in_the_order_in_which_they_are_sent(db: Database) -> None:
+def test_statements_take_effect_in_the_order_sent(db: Database) -> None:
     a, b = [Note("a")], [Note("b")]
     last = epoch(db)
     for step, writes in enumerate(
@@ -190,7 +190,7 @@ def test_statements_take_effect_in_the_order_in_which_they_are_sent(db: Database
         assert notes(db) == [["b"], ["a"], ["a", "b"]][step]
 
 
-def test_a_write_of_nothing_is_a_write(db: Database) -> None:
+def test_an_empty_write_counts_as_a_write(db: Database) -> None:
     last = epoch(db)
     db.send([], after=last).land()
     assert epoch(db) == last + 2

@@ -17,7 +17,7 @@ def url(database_url: str) -> str:
     return database_url
 
 
-def test_a_world_is_full_when_large_events_have_brought_much(database: Database) -> None:
+def test_large_events_fill_a_unit_of_work(database: Database) -> None:
     uow = UnitOfWork()
     for number, length in enumerate((HEAVY // 2, HEAVY_KEPT_MAX, 2 * HEAVY)):
         fold(uow, database, number, length)

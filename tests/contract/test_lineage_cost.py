@@ -91,7 +91,7 @@ class Counted(CountedReads):
         self._tx.execute(statement, **params)
 
 
-def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
+def test_a_graph_costs_one_trip_for_each_level(
     database: Database,
 ) -> None:
     with database.read() as tx:
@@ -101,7 +101,7 @@ def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
     assert counted.trips <= 7
 
 
-def test_a_graph_by_depth_costs_two_trips_for_each_level(database: Database) -> None:
+def test_a_graph_by_depth_costs_two_trips_per_level(database: Database) -> None:
     with database.read() as tx:
         counted = Counted(tx)
         graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=3)
@@ -109,7 +109,7 @@ def test_a_graph_by_depth_costs_two_trips_for_each_level(database: Database) -> 
     assert counted.trips <= 11
 
 
-def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
+def test_upstream_runs_cost_one_trip_per_level(database: Database) -> None:
     with database.read() as tx:
         counted = Counted(tx)
         found = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
@@ -117,7 +117,7 @@ def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
     assert counted.trips <= 8
 
 
-def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: str) -> None:
+def test_no_lineage_statement_scans_a_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = lineage_examples()
     written = files("penstock.catalog") / "statements"

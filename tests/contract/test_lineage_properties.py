@@ -135,7 +135,7 @@ def questions(draw: st.DrawFn) -> Question:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_the_walk_finds_exactly_what_is_within_reach(
+def test_the_walk_finds_exactly_the_nodes_within_reach(
     database: Database, question: Question
 ) -> None:
     with taken_back(database) as tx:
@@ -226,7 +226,7 @@ def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
+def test_the_graph_of_a_past_time_equals_the_one_shown(
     database: Database, events: list[dict[str, Any]]
 ) -> None:
     with taken_back(database) as tx:
@@ -262,7 +262,7 @@ _DROP = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     ],
     ids=["written again", "tried in vain", "read", "nothing"],
 )
-def test_a_dataset_that_was_dropped_and_made_again_was_not_there_between(
+def test_a_recreated_dataset_is_absent_while_dropped(
     database: Database, back: list[dict[str, Any]]
 ) -> None:
     events = [

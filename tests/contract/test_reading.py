@@ -147,7 +147,7 @@ DATASET_KEYS = keys(
 )
 
 
-def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) -> None:
+def test_namespaces_sources_and_tags_have_their_documented_fields(database: Database) -> None:
     assert wire(database, lambda tx: catalog.get_namespace(tx, NAMESPACE)) == {
         "name": NAMESPACE,
         "createdAt": AT,
@@ -182,7 +182,7 @@ def test_names_are_listed_in_order_and_by_page(database: Database) -> None:
         assert catalog.list_sources(tx, 10, 1) == []
 
 
-def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
+def test_a_dataset_shows_its_current_version_despite_later_failures(
     database: Database,
 ) -> None:
     shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
@@ -203,7 +203,7 @@ def test_a_dataset_without_a_current_version_shows_its_latest(database: Database
     assert shown["lastModifiedAt"] is None
 
 
-def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Database) -> None:
+def test_column_lineage_repeats_common_values_at_the_field(database: Database) -> None:
     shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
     told = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
     assert shown["columnLineage"] == [
@@ -226,7 +226,7 @@ def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     assert read("hive", "shop.orders") == read(NAMESPACE, "orders")
 
 
-def test_a_dataset_known_from_its_readers_shows_what_they_reported(database: Database) -> None:
+def test_a_dataset_without_writers_shows_what_readers_reported(database: Database) -> None:
     shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "raw"))
     assert [field["name"] for field in shown["fields"]] == ["line"]
     assert shown["facets"]["owner"] == {"who": "sales"}
@@ -236,7 +236,7 @@ def test_a_dataset_known_from_its_readers_shows_what_they_reported(database: Dat
     assert only["createdByRun"] is None
 
 
-def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> None:
+def test_datasets_are_listed_by_name_without_deleted_ones(database: Database) -> None:
     page = wire(database, lambda tx: catalog.list_datasets(tx, NAMESPACE, 2, 0))
     assert [item["name"] for item in page["items"]] == ["bare", "orders"]
     assert page["total_count"] == 3
@@ -246,7 +246,7 @@ def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> 
     assert [item["name"] for item in rest["items"]] == ["raw"]
 
 
-def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
+def test_versions_are_listed_newest_first_with_their_runs(
     database: Database,
 ) -> None:
     page = wire(database, lambda tx: catalog.list_dataset_versions(tx, NAMESPACE, "orders", 9, 0))
@@ -263,14 +263,14 @@ def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
     assert newest["fields"][0]["tags"] == ["pii"]
 
 
-def test_a_version_is_named_by_its_number_or_its_uuid(database: Database) -> None:
+def test_a_version_is_found_by_number_or_uuid(database: Database) -> None:
     names = ["2", "V2", "v2", V2.id, V2.id.upper()]
     with database.read() as tx:
         found = [catalog.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
     assert [version.version for version in found] == [V2.id] * len(names)
 
 
-def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Database) -> None:
+def test_a_job_shows_edges_parent_and_its_ten_newest_runs(database: Database) -> None:
     shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag.load"))
     assert set(shown) == keys(
         "id type name simpleName parentJobName parentJobUuid createdAt updatedAt namespace inputs "
@@ -287,7 +287,7 @@ def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Data
     assert shown["currentVersion"] == SHAPE
 
 
-def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
+def test_a_job_without_facets_from_runs_shows_its_own(
     database: Database,
 ) -> None:
     shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag"))
@@ -295,7 +295,7 @@ def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
     assert (shown["simpleName"], shown["parentJobName"]) == ("dag", None)
 
 
-def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> None:
+def test_jobs_are_listed_by_last_update_and_filtered_by_state(database: Database) -> None:
     def listed(namespace: str | None, *states: RunState) -> tuple[list[str], int]:
         with database.read() as tx:
             page = catalog.list_jobs(tx, namespace, states, 10, 0)
@@ -307,7 +307,7 @@ def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> 
         assert listed(namespace, RunState.COMPLETED) == ([], 0)
 
 
-def test_a_job_version_has_its_shape(database: Database) -> None:
+def test_a_job_version_shows_its_inputs_and_outputs(database: Database) -> None:
     page = wire(database, lambda tx: catalog.list_job_versions(tx, NAMESPACE, "dag.load", 9, 0))
     assert page["total_count"] == 1
     [shown] = page["items"]
@@ -321,7 +321,7 @@ def test_a_job_version_has_its_shape(database: Database) -> None:
     assert one == shown
 
 
-def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
+def test_a_run_shows_its_inputs_and_outputs(database: Database) -> None:
     shown = wire(database, lambda tx: catalog.get_run(tx, RUNS[11].id))
     assert set(shown) == RUN_KEYS
     assert (shown["state"], shown["durationMs"]) == ("FAILED", 1000)
@@ -339,7 +339,7 @@ def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
     ]
 
 
-def test_a_run_that_goes_on_has_no_end_and_no_duration(database: Database) -> None:
+def test_an_unfinished_run_has_no_end_and_no_duration(database: Database) -> None:
     shown = wire(database, lambda tx: catalog.get_run(tx, PARENT.id))
     assert (shown["state"], shown["endedAt"], shown["durationMs"]) == ("RUNNING", None, None)
     assert (shown["parent"], shown["jobVersion"]) == (None, None)
@@ -351,7 +351,7 @@ def test_runs_are_listed_newest_first(database: Database) -> None:
     assert page["total_count"] == 12
 
 
-def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> None:
+def test_facets_of_a_run_and_its_job_stay_separate(database: Database) -> None:
     with database.read() as tx:
         of_run = catalog.get_run_facets(tx, RUNS[11].id)
         of_job = catalog.get_run_facets(tx, RUNS[11].id, of_job=True)
@@ -359,7 +359,7 @@ def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> No
     assert msgspec.json.decode(stored_json(of_job.facets)) == {"sql": {"query": "q"}}
 
 
-def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> None:
+def test_deleted_things_are_shown_only_on_request(database: Database) -> None:
     with database.read() as tx:
         assert catalog.get_dataset(tx, NAMESPACE, "gone", include_deleted=True).deleted
         assert catalog.get_job(tx, NAMESPACE, "gone", include_deleted=True).name == "gone"
@@ -368,7 +368,7 @@ def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> Non
                 read(tx, NAMESPACE, "gone")
 
 
-def test_a_missing_thing_is_named_in_the_message(database: Database) -> None:
+def test_an_error_names_the_missing_thing(database: Database) -> None:
     orders = (NAMESPACE, "orders")
     reads: list[tuple[str, Callable[[Transaction], object]]] = [
         ("no namespace 'x'", lambda tx: catalog.get_namespace(tx, "x")),

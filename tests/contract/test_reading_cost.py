@@ -124,7 +124,7 @@ class Counted:
         raise AssertionError(f"{statement} writes")
 
 
-def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
+def test_a_long_page_costs_no_more_statements(database: Database) -> None:
     lists: list[Callable[[Transaction, int], object]] = [
         lambda tx, limit: catalog.list_datasets(tx, NAMESPACE, limit, 0),
         lambda tx, limit: catalog.list_dataset_versions(tx, NAMESPACE, "table_00001", limit, 0),
@@ -150,7 +150,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100)) <= 7
 
 
-def test_no_read_walks_through_a_large_table(database: Database, url: str) -> None:
+def test_no_read_scans_a_large_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: plan

@@ -162,7 +162,7 @@ def check_event_counts(shop: Shop) -> None:
     assert {(count.hour, count.event_type): count.total for count in counts} == real
 
 
-def test_events_before_the_cutoff_go_and_their_counts_with_them(shop: Shop) -> None:
+def test_events_before_the_cutoff_are_deleted_with_their_counts(shop: Shop) -> None:
     shop.run("load", 100)
     shop.run("load", 50)
     shop.run("load", 1)
@@ -182,7 +182,7 @@ def test_a_cutoff_in_the_middle_of_an_hour_splits_its_count(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_old_runs_go_with_the_versions_they_made(shop: Shop) -> None:
+def test_old_runs_are_deleted_with_their_versions(shop: Shop) -> None:
     for day in (120, 110, 100, 2, 1):
         shop.run("load", day, writes="raw")
     pruned = shop.prune(90)
@@ -192,7 +192,7 @@ def test_old_runs_go_with_the_versions_they_made(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop) -> None:
+def test_the_newest_run_and_current_versions_stay_at_any_age(shop: Shop) -> None:
     shop.run("load", 300, writes="raw")
     shop.run("load", 200, writes="raw", fails=True)
     shop.run("report", 250, reads="raw")
@@ -202,7 +202,7 @@ def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop
     check_counts(shop)
 
 
-def test_a_child_outlives_its_parent(shop: Shop) -> None:
+def test_a_child_run_stays_after_its_parent_is_deleted(shop: Shop) -> None:
     shop.run("flow", 120)
     shop.run("flow", 1)
     parent = {"run": {"runId": "flow 120"}, "job": {"namespace": "shop", "name": "flow"}}
@@ -212,7 +212,7 @@ def test_a_child_outlives_its_parent(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop) -> None:
+def test_unused_declared_versions_are_deleted(shop: Shop) -> None:
     shop.declare("raw", 130, "a")
     shop.declare("raw", 120, "a", "b")
     shop.run("report", 119, reads="raw")
@@ -223,7 +223,7 @@ def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop)
     check_counts(shop)
 
 
-def test_column_lineage_that_was_declared_last_stays(shop: Shop) -> None:
+def test_the_last_declared_column_lineage_stays(shop: Shop) -> None:
     shop.declare("clean", 130, "id", columns="x")
     shop.declare("clean", 120, "id", "sum", columns="y")
     shop.run("load", 1, writes="clean")
@@ -233,7 +233,7 @@ def test_column_lineage_that_was_declared_last_stays(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_inherited_facets_go_once_no_version_has_them(shop: Shop) -> None:
+def test_inherited_facets_are_deleted_with_their_last_version(shop: Shop) -> None:
     shop.run("load", 130, writes="clean", schema=["id"], columns="x")
     shop.run("load", 120, writes="clean")
     shop.run("load", 110, writes="clean", columns="y")
@@ -248,7 +248,7 @@ def test_inherited_facets_go_once_no_version_has_them(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_old_shapes_of_a_job_go_once_no_run_has_them(shop: Shop) -> None:
+def test_job_shapes_are_deleted_with_their_last_run(shop: Shop) -> None:
     shop.run("report", 120, reads="a")
     shop.run("report", 110, reads="b")
     shop.run("report", 1, reads="c")
@@ -257,7 +257,7 @@ def test_old_shapes_of_a_job_go_once_no_run_has_them(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_column_lineage_goes_once_no_version_has_it(shop: Shop) -> None:
+def test_column_lineage_is_deleted_with_its_last_version(shop: Shop) -> None:
     shop.run("load", 120, writes="clean", columns="x")
     shop.run("load", 110, writes="clean", columns="y")
     shop.run("load", 1, writes="clean", columns="y")
@@ -267,7 +267,7 @@ def test_column_lineage_goes_once_no_version_has_it(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_a_server_that_writes_meanwhile_sees_what_was_pruned(shop: Shop) -> None:
+def test_a_running_server_notices_pruned_rows(shop: Shop) -> None:
     for day in (120, 110, 1):
         shop.run("load", day, reads="raw", writes="clean")
     shop.prune(90)
@@ -277,7 +277,7 @@ def test_a_server_that_writes_meanwhile_sees_what_was_pruned(shop: Shop) -> None
     check_counts(shop)
 
 
-def test_pruning_is_on_record_and_a_dry_run_is_not(shop: Shop) -> None:
+def test_pruning_is_audited_and_a_dry_run_is_not(shop: Shop) -> None:
     shop.run("load", 100)
     assert shop.prune(90).events == 2
     with shop.database.read() as tx:
@@ -287,7 +287,7 @@ def test_pruning_is_on_record_and_a_dry_run_is_not(shop: Shop) -> None:
     assert entries[1].detail == "begun"
 
 
-def test_progress_is_told_and_other_writers_get_a_pause_after_each_batch(shop: Shop) -> None:
+def test_pruning_reports_progress_and_pauses_after_each_batch(shop: Shop) -> None:
     shop.run("load", 120, writes="raw")
     shop.run("load", 1, writes="raw")
     told: list[Pruned] = []
@@ -298,7 +298,7 @@ def test_progress_is_told_and_other_writers_get_a_pause_after_each_batch(shop: S
     assert all(seconds > 0 for seconds in pauses)
 
 
-def test_a_time_that_is_not_past_is_refused(shop: Shop) -> None:
+def test_a_cutoff_in_the_future_is_refused(shop: Shop) -> None:
     with pytest.raises(Invalid, match="older than"):
         shop.prune(0)
 
@@ -344,7 +344,7 @@ def _needless_runs(seen: Seen, cutoff: Micros) -> set[str]:
 
 
 @pytest.mark.parametrize("story", range(12))
-def test_whatever_happened_what_is_left_is_whole(shop: Shop, story: int) -> None:
+def test_the_remaining_catalog_is_consistent_after_any_history(shop: Shop, story: int) -> None:
     choices = random.Random(story)
     _live(shop, choices)
     before = shop.seen()

@@ -44,7 +44,7 @@ def chain() -> tuple[Scene, dict[str, RunRow]]:
     return scene, {"first": first, "second": second, "third": third}
 
 
-def test_runs_come_with_what_they_read_and_who_made_it(database: Database) -> None:
+def test_runs_are_shown_with_inputs_and_their_producers(database: Database) -> None:
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:
@@ -92,7 +92,7 @@ def test_depth_counts_runs(database: Database, depth: int, expected: list[str]) 
     assert all(entry.inputs for entry in found.runs)
 
 
-def test_a_run_that_is_reached_twice_is_told_once(database: Database) -> None:
+def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
     scene = Scene()
     top = make(scene, "top", 1, 1, [])
     left = make(scene, "left", 3, 1, [made_by(scene, top)])
@@ -105,7 +105,7 @@ def test_a_run_that_is_reached_twice_is_told_once(database: Database) -> None:
     assert [read.name for read in found.runs[0].inputs] == ["left table", "right table"]
 
 
-def test_a_job_that_reads_what_it_wrote_goes_back_run_by_run(database: Database) -> None:
+def test_a_job_that_reads_its_output_is_followed_by_run(database: Database) -> None:
     scene = Scene()
     run = make(scene, "append", 1, 1, [])
     for number in (2, 3):
@@ -136,7 +136,7 @@ def test_the_walk_ends_at_a_version_that_was_pruned(database: Database) -> None:
     assert [(read.version, read.produced_by_run_id) for read in entry.inputs] == [(pruned, None)]
 
 
-def test_what_is_not_there_or_cannot_be_is_refused(database: Database) -> None:
+def test_unknown_runs_and_invalid_depths_are_refused(database: Database) -> None:
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:

@@ -104,7 +104,7 @@ def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Da
     assert [q for q in asked if ORDERS.name not in found(database, q)] == []
 
 
-def test_every_word_must_be_there_and_the_deleted_are_left_out(database: Database) -> None:
+def test_every_word_must_match_and_deleted_things_are_excluded(database: Database) -> None:
     expected = {
         "orders": ["load_orders", ORDERS.name],
         "orders load": ["load_orders"],
@@ -123,7 +123,7 @@ def test_every_word_must_be_there_and_the_deleted_are_left_out(database: Databas
     assert {q: found(database, q) for q in expected} == expected
 
 
-def test_a_name_is_found_by_what_stands_inside_its_words(database: Database) -> None:
+def test_a_name_is_found_by_parts_of_its_words(database: Database) -> None:
     expected = {
         "rder": ["load_orders", ORDERS.name],
         "DERS": ["load_orders", ORDERS.name],
@@ -145,7 +145,7 @@ def test_a_name_is_found_by_what_stands_inside_its_words(database: Database) -> 
     assert {q: found(database, q) for q in expected} == expected
 
 
-def test_a_second_name_is_found_from_inside_too(database: Database) -> None:
+def test_a_second_name_is_found_by_parts_too(database: Database) -> None:
     row = search_row(CLIENTS)
     body = search_body(row.namespace, row.name, second_names=["hive.kunden"])
     with database.write() as tx:
@@ -158,7 +158,7 @@ def test_a_text_without_words_finds_nothing(database: Database) -> None:
     assert [q for q in asked if found(database, q)] == []
 
 
-def test_signs_of_the_query_languages_are_only_punctuation(database: Database) -> None:
+def test_operators_of_query_languages_are_only_punctuation(database: Database) -> None:
     expected: dict[str, list[str]] = {
         "orders' | 'clients": [],
         'orders" OR "clients': [],
@@ -189,7 +189,7 @@ def test_results_are_sorted_by_name_or_by_last_update(database: Database) -> Non
     assert newest.results == by_update.results[:1]
 
 
-def test_results_come_by_page_with_the_number_of_all(database: Database) -> None:
+def test_results_are_paged_with_a_total_count(database: Database) -> None:
     with database.read() as tx:
         pages = [
             search(tx, "orders", limit=limit, offset=offset)
@@ -204,7 +204,7 @@ def test_results_come_by_page_with_the_number_of_all(database: Database) -> None
     ]
 
 
-def test_results_can_be_of_one_kind_one_namespace_or_one_time(database: Database) -> None:
+def test_results_are_filtered_by_kind_namespace_or_time(database: Database) -> None:
     with database.read() as tx:
         jobs = search(tx, "orders", kind=SearchKind.JOB)
         datasets = search(tx, "orders", kind=SearchKind.DATASET)
@@ -239,7 +239,7 @@ def test_new_words_replace_the_old_ones(database: Database) -> None:
 @pytest.mark.parametrize("kind", [None, *SearchKind])
 @pytest.mark.parametrize("namespace", [None, "town_1"])
 @pytest.mark.parametrize("q", ["crowd", "crowd 27", "nobody"])
-def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
+def test_pages_are_equal_with_and_without_a_time_filter(
     crowd: Database, q: str, namespace: str | None, kind: SearchKind | None
 ) -> None:
     wanted = sorted(
@@ -283,7 +283,7 @@ class Told:
     ],
     ids=["met soon", "met later", "far down", "of few"],
 )
-def test_jobs_last_updated_are_met_on_a_walk_where_that_is_shorter(
+def test_latest_jobs_come_from_an_index_scan_if_shorter(
     crowd: Database, q: str, limit: int, offset: int, statements: list[str]
 ) -> None:
     asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
@@ -295,7 +295,7 @@ def test_jobs_last_updated_are_met_on_a_walk_where_that_is_shorter(
     assert page == SearchResults(every.total_count, every.results[offset : offset + limit])
 
 
-def test_a_walk_that_meets_too_few_is_given_up(crowd: Database) -> None:
+def test_an_index_scan_with_few_matches_is_abandoned(crowd: Database) -> None:
     late = [replace(job(f"late_{n}"), updated_at=NOW + DAY) for n in range(90)]
     with crowd.write() as tx:
         tx.write("put_jobs", late)
@@ -309,7 +309,7 @@ def test_a_walk_that_meets_too_few_is_given_up(crowd: Database) -> None:
     assert page == SearchResults(every.total_count, every.results[:10])
 
 
-def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> None:
+def test_words_added_while_hidden_are_found_afterwards(database: Database) -> None:
     described = replace(CLIENTS, description="Patrons", hidden=1)
     for row in (described, replace(described, hidden=0)):
         with database.write() as tx:

@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_statistics_are_of_indexes_that_there_are_with_a_figure_for_each_column(file: Path) -> None:
+def test_statistics_match_existing_indexes_and_their_columns(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         told = connection.execute(
             "SELECT tbl, idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL"
@@ -41,7 +41,7 @@ def test_statistics_are_of_indexes_that_there_are_with_a_figure_for_each_column(
         assert figures == sorted(figures, reverse=True), index
 
 
-def test_every_index_of_a_table_with_statistics_has_some(file: Path) -> None:
+def test_a_table_with_statistics_has_them_for_every_index(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         missing = connection.execute(
             """
@@ -55,7 +55,7 @@ def test_every_index_of_a_table_with_statistics_has_some(file: Path) -> None:
     assert missing == []
 
 
-def test_who_migrates_a_database_plans_with_its_statistics_at_once(tmp_path: Path) -> None:
+def test_a_migrating_connection_plans_with_the_new_statistics(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
         assert "lot_work_ready" in _plan(database)

@@ -105,14 +105,14 @@ def site(database: Database) -> Site:
     return Site(database)
 
 
-def test_new_runs_are_not_looked_for_once_it_is_known_where_ids_end(site: Site) -> None:
+def test_new_runs_need_no_lookup_above_the_highest_id(site: Site) -> None:
     first, *others = (timed(site.now, number) for number in range(1, 5))
     assert site.receive((first, "START")) == {first}
     assert site.receive(*((run, "START") for run in others)) == set()
     assert site.receive((timed(site.now + HOUR // 3), "START")) == set()
 
 
-def test_a_run_that_is_stored_is_found_though_it_has_left_the_shelf(site: Site) -> None:
+def test_a_stored_run_is_found_after_leaving_the_cache(site: Site) -> None:
     early, late, other = (timed(site.now, number) for number in (1, 2, 3))
     site.receive((early, "START"))
     site.receive((late, "START"), (other, "START"))
@@ -124,9 +124,7 @@ def test_a_run_that_is_stored_is_found_though_it_has_left_the_shelf(site: Site) 
     assert site.states(early, late, other) == ["COMPLETED"] * 3
 
 
-def test_a_run_that_leaves_the_shelf_hides_none_that_is_stored_after_it(
-    site: Site, database: Database
-) -> None:
+def test_a_run_leaving_the_cache_hides_no_later_one(site: Site, database: Database) -> None:
     early, later, last = (timed(site.now, number) for number in (1, 2, 3))
     Site(database).receive((early, "START"), (later, "START"), (last, "START"))
     site.receive((early, "COMPLETE"))
@@ -136,7 +134,7 @@ def test_a_run_that_leaves_the_shelf_hides_none_that_is_stored_after_it(
     assert site.states(early, later, last) == ["COMPLETED", "COMPLETED", "RUNNING"]
 
 
-def test_runs_with_other_ids_are_looked_for(site: Site) -> None:
+def test_runs_with_unordered_ids_are_looked_up(site: Site) -> None:
     site.receive((timed(site.now, 9), "START"))
     site.uow.forget()
     site.receive((timed(site.now, 9), "START"))
@@ -145,7 +143,7 @@ def test_runs_with_other_ids_are_looked_for(site: Site) -> None:
     assert site.receive(*((run, "START") for run in others)) == others
 
 
-def test_where_ids_end_is_asked_again_in_time(site: Site) -> None:
+def test_the_highest_id_is_read_again_as_time_passes(site: Site) -> None:
     site.receive((timed(site.now, 1), "START"))
     site.now += HOUR // 2
     run, next_run = timed(site.now + HOUR * 3 // 4, 1), timed(site.now + HOUR * 3 // 4, 2)
@@ -153,7 +151,7 @@ def test_where_ids_end_is_asked_again_in_time(site: Site) -> None:
     assert site.receive((next_run, "START")) == set()
 
 
-def test_nothing_is_certain_after_somebody_else_wrote(site: Site, database: Database) -> None:
+def test_runs_are_looked_up_after_another_writer(site: Site, database: Database) -> None:
     site.receive((timed(site.now, 1), "START"))
     rival, run = Site(database), timed(site.now, 2)
     rival.receive((run, "START"))

@@ -90,14 +90,14 @@ def _fill(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_every_read_of_the_catalog_is_tried(dialect: str) -> None:
+def test_every_read_of_the_catalog_has_an_example(dialect: str) -> None:
     statements = load_statements(dialect, CATALOG)
     tried = {*_of_single_rows(), *_of_history(), *_of_old_things()}
     tried |= {*OF_ALL_RUNS, *OF_ALL_ROWS, *OF_ALL_VERSIONS}
     assert reads(statements) == {*tried, *lineage_examples(), *reading_examples()}
 
 
-def test_no_read_walks_through_a_long_history(database: Database, url: str) -> None:
+def test_no_read_scans_a_long_history(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, CATALOG)
     examples = {**_of_single_rows(), **_of_history(), **_of_old_things()}
     assert {

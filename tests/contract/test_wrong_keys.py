@@ -29,7 +29,7 @@ def recorded(database: Database) -> list[audit.AuditEntry]:
         return audit.entries(tx, 1000)
 
 
-def test_wrong_keys_for_hours_make_few_entries(database: Database) -> None:
+def test_hours_of_wrong_keys_make_few_audit_entries(database: Database) -> None:
     hours = Hours()
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
     for _ in range(HOURS * 3600):
@@ -45,7 +45,7 @@ def test_wrong_keys_for_hours_make_few_entries(database: Database) -> None:
     assert {entry.address for entry in entries} == {"203.0.113.7"}
 
 
-def test_each_address_has_a_limit_of_its_own(database: Database) -> None:
+def test_each_address_has_its_own_limit(database: Database) -> None:
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
     for _ in range(LIMIT):
         wrong_keys.note("203.0.113.7")
@@ -57,7 +57,7 @@ def test_each_address_has_a_limit_of_its_own(database: Database) -> None:
     wrong_keys.close()
 
 
-def test_an_ipv6_network_is_one_caller(database: Database) -> None:
+def test_an_ipv6_network_counts_as_one_caller(database: Database) -> None:
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
     for number in range(LIMIT):
         wrong_keys.note(f"2001:db8::{number:x}")

@@ -158,15 +158,13 @@ def postgresql(postgres: PostgresServer) -> Iterator[Database]:
 
 @given(arrivals())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_a_runs_events_ends_in_the_same_state_on_sqlite(
-    sqlite: Database, arrival: Arrival
-) -> None:
+def test_any_event_order_gives_the_same_state_on_sqlite(sqlite: Database, arrival: Arrival) -> None:
     check(sqlite, arrival)
 
 
 @given(arrivals())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
+def test_any_event_order_gives_the_same_state_on_postgresql(
     postgresql: Database, arrival: Arrival
 ) -> None:
     check(postgresql, arrival)
@@ -196,7 +194,7 @@ def check_again(database: Database, repetition: tuple[list[Document], list[Docum
 
 @given(repetitions())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_events_that_come_again_after_those_of_other_runs_change_nothing(
+def test_events_repeated_after_other_runs_change_nothing(
     sqlite: Database, repetition: tuple[list[Document], list[Document]]
 ) -> None:
     check_again(sqlite, repetition)
@@ -205,7 +203,7 @@ def test_events_that_come_again_after_those_of_other_runs_change_nothing(
 @pytest.mark.stress
 @given(repetitions())
 @settings(max_examples=20_000, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
-def test_long_search_for_an_event_that_matters_when_it_comes_again(
+def test_long_search_for_a_repeated_event_that_matters(
     sqlite: Database, repetition: tuple[list[Document], list[Document]]
 ) -> None:
     check_again(sqlite, repetition)
@@ -230,7 +228,7 @@ def test_long_search_for_an_order_that_matters_on_postgresql(
 
 
 @pytest.mark.parametrize("ends", [("COMPLETE", "FAIL"), ("FAIL", "COMPLETE"), ("ABORT", "FAIL")])
-def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
+def test_the_first_received_of_two_contradictory_ends_wins(
     sqlite: Database, ends: tuple[str, str]
 ) -> None:
     first, second = (
@@ -283,7 +281,7 @@ _MADE_BY_ANOTHER = _streamed("10:05") | {"run": {"runId": "another"}}
 
 @pytest.mark.parametrize("first_says_its_type", [True, False])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_stream_that_drops_what_somebody_had_deleted_hides_it_in_any_order(
+def test_a_stream_drop_hides_a_deleted_dataset_in_any_order(
     sqlite: Database, order: tuple[int, ...], first_says_its_type: bool
 ) -> None:
     background = [_MADE_BY_ANOTHER, _by_hand("delete", "10:25")]
@@ -296,7 +294,7 @@ def test_a_stream_that_drops_what_somebody_had_deleted_hides_it_in_any_order(
     assert (dataset["lifecycle"], dataset["hidden"]) == ("DROP", 1)
 
 
-def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
+def test_a_restored_dataset_stays_until_its_streams_next_drop(
     sqlite: Database,
 ) -> None:
     dropped = [[_streamed("10:15")], [_streamed("10:45", says="DROP")]]
@@ -313,9 +311,7 @@ def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
 
 
 @pytest.mark.parametrize("width", [2, 300])  # few names are kept in memory as they were read
-def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
-    sqlite: Database, width: int
-) -> None:
+def test_runs_with_equal_inputs_share_a_shape_of_any_size(sqlite: Database, width: int) -> None:
     def ended(run: str, at: str, inputs: int) -> Document:
         return {
             "eventTime": f"2026-03-01T{at}:00Z",
@@ -336,7 +332,7 @@ def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
 @pytest.mark.parametrize("dropped_at", ["10:05", "10:15", "10:45"])
 @pytest.mark.parametrize("says_it_goes_on", [True, False])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_stream_that_drops_what_a_declaration_dropped_leaves_it_hidden_in_any_order(
+def test_a_stream_drop_after_a_declared_drop_keeps_it_hidden(
     sqlite: Database, order: tuple[int, ...], says_it_goes_on: bool, dropped_at: str
 ) -> None:
     [mention] = _streamed("", says="DROP")["outputs"]
@@ -405,7 +401,7 @@ _OF_ONE_DATASET = (
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_second_name_makes_one_dataset_of_two_in_any_order(
+def test_a_second_name_merges_two_datasets_in_any_order(
     sqlite: Database, order: tuple[int, ...], at_once: bool
 ) -> None:
     events = [_OF_ONE_DATASET[number] for number in order]
@@ -429,9 +425,7 @@ def differences_by_table(one: Seen, other: Seen) -> Seen:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_run_that_uses_both_names_has_one_dataset_in_any_order(
-    sqlite: Database, order: tuple[int, ...]
-) -> None:
+def test_a_run_using_both_names_has_one_dataset(sqlite: Database, order: tuple[int, ...]) -> None:
     run = [
         _wrote(RUN_ID, "j", "10:05", _dataset(_TABLE, "a"), ends=False)
         | {"inputs": [_dataset(("pg://db", "raw"), "a")]},

@@ -16,17 +16,17 @@ PATIENT = {"tries": 1000, "back_off_seconds": 0, "lease_seconds": 2}
 UP_SECONDS_MAX = 3.0  # the process lives at most this long before a kill
 
 
-def test_the_flow_survives_the_death_of_the_whole_process(tmp_path: Path) -> None:
+def test_the_flow_survives_kills_of_the_whole_process(tmp_path: Path) -> None:
     kill_again_and_again(tmp_path, _sqlite, kills=3, seed=1)
 
 
 @pytest.mark.stress
-def test_the_flow_survives_fifty_deaths_of_the_whole_process(tmp_path: Path) -> None:
+def test_the_flow_survives_fifty_kills_on_sqlite(tmp_path: Path) -> None:
     kill_again_and_again(tmp_path, _sqlite, kills=50, seed=made_up_seed())
 
 
 @pytest.mark.stress
-def test_the_flow_survives_fifty_deaths_on_postgresql(tmp_path: Path, postgres_pool: Pool) -> None:
+def test_the_flow_survives_fifty_kills_on_postgresql(tmp_path: Path, postgres_pool: Pool) -> None:
     kill_again_and_again(tmp_path, lambda folder: postgres_pool.take(), 50, made_up_seed())
 
 

@@ -101,9 +101,7 @@ def test_workers_killed_hundreds_of_times_ingest_everything_once(
 
 
 @pytest.mark.stress
-def test_workers_that_sleep_until_their_locks_are_gone_do_no_harm_when_they_wake(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_workers_that_outsleep_their_locks_do_no_harm(backend: Backend, tmp_path: Path) -> None:
     plan = LONG._replace(workers=backend.workers, crashes=60, stopped_share=0.7)
     with backend.settings(tmp_path, session_seconds=1) as settings:
         stress(settings, tmp_path, plan, seed=made_up_seed())
@@ -217,9 +215,7 @@ def crash_at_each(settings: Settings, folder: Path, steps: range) -> int:
 
 
 @quickly
-def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_workers_that_crash_at_some_steps_are_replaced(backend: Backend, tmp_path: Path) -> None:
     with (
         backend.settings(tmp_path, session_seconds=1) as settings,
         open_site(settings, callback=True) as site,
@@ -245,9 +241,7 @@ def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
 
 
 @pytest.mark.stress
-def test_a_worker_that_crashes_at_any_step_is_replaced_without_harm(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_a_worker_that_crashes_at_any_step_is_replaced(backend: Backend, tmp_path: Path) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(LANES) as pool:
         lanes = []
         for lane in range(LANES):

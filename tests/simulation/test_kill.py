@@ -71,14 +71,14 @@ def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> N
     assert 500 not in load.statuses
 
 
-def test_a_server_killed_under_load_loses_nothing_that_it_acknowledged(
+def test_a_server_killed_under_load_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
     kill_again_and_again(own_url, kills=2, most=150, seed=1)
 
 
 @pytest.mark.stress
-def test_a_server_killed_many_times_loses_nothing_that_it_acknowledged(
+def test_a_server_killed_often_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
     kill_again_and_again(own_url, kills=40, most=400, seed=made_up_seed())
@@ -107,21 +107,21 @@ def kill_the_database(postgres: PostgresServer, *, kills: int, most: int, seed: 
     assert load.statuses.keys() <= {200, 201, 404, 429, 503}
 
 
-def test_a_database_killed_under_load_loses_nothing_that_was_acknowledged(
+def test_a_database_killed_under_load_loses_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
     kill_the_database(private_postgres, kills=1, most=150, seed=2)
 
 
 @pytest.mark.stress
-def test_a_database_killed_many_times_loses_nothing_that_was_acknowledged(
+def test_a_database_killed_often_loses_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
     kill_the_database(private_postgres, kills=20, most=400, seed=made_up_seed())
 
 
 @pytest.mark.stress
-def test_a_database_and_a_server_killed_in_turn_lose_nothing_that_was_acknowledged(
+def test_alternate_kills_of_database_and_server_lose_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
     seed = made_up_seed()
@@ -145,7 +145,7 @@ def test_a_database_and_a_server_killed_in_turn_lose_nothing_that_was_acknowledg
     check(url, load)
 
 
-def test_a_server_told_to_stop_under_load_answers_everything_that_it_committed(
+def test_a_stopping_server_answers_everything_it_committed(
     own_url: str,
 ) -> None:
     server = ServerProcess.start(own_url)
@@ -179,7 +179,7 @@ def test_two_servers_on_one_database_agree_under_a_long_load(own_url: str) -> No
     two_servers(own_url, clients=32, most=20_000, seed=made_up_seed())
 
 
-def test_one_of_two_servers_is_killed_and_the_other_goes_on(own_url: str) -> None:
+def test_one_of_two_servers_continues_after_the_others_kill(own_url: str) -> None:
     with serving(own_url) as survivor:
         victim = ServerProcess.start(own_url)
         urls = [survivor.url, victim.url]

@@ -38,7 +38,7 @@ async def two_at_a_time(catalog: WriteQueue) -> None:
         assert not waiting, f"{len(waiting)} of two writes were not answered in round {number}"
 
 
-def test_no_write_waits_for_another_to_come(tmp_path: Path) -> None:
+def test_no_write_waits_for_a_later_one(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
         catalog = open_write_queue(

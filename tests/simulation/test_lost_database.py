@@ -106,7 +106,7 @@ def event(number: int) -> str:
 
 @pytest.mark.parametrize("at_the_end", [False, True], ids=["at its beginning", "at its end"])
 @pytest.mark.parametrize("lost_at", range(12))
-def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
+def test_a_lost_connection_fails_only_its_own_writes(
     tmp_path: Path, lost_at: int, at_the_end: bool
 ) -> None:
     url = sqlite_database(tmp_path / "penstock.db")
@@ -144,7 +144,7 @@ def cut_off_writers(url: str) -> int:
     return len(ended)
 
 
-def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
+def test_repeated_connection_cuts_lose_nothing_acknowledged(
     postgres: PostgresServer,
 ) -> None:
     """If two batches were sent, then none, the first or both may be committed."""

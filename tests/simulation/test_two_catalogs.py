@@ -114,7 +114,7 @@ def state_of(url: str) -> Seen:
     max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
+def test_events_sent_alternately_to_two_catalogs_end_as_in_one(
     databases: Databases, story: Story, chance: random.Random
 ) -> None:
     """Each notices that the other one has written and drops its cache."""
@@ -172,7 +172,7 @@ def without_order(seen: Seen) -> Seen:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in (1, 2))])
 @pytest.mark.parametrize("count", [1, 2])
-def test_events_that_go_to_catalogs_at_once_end_as_one_after_the_other(
+def test_concurrent_events_to_catalogs_end_as_sequential_ones(
     databases: Databases, count: int, seed: int
 ) -> None:
     chance = random.Random(f"{count}/{seed}")

@@ -55,13 +55,13 @@ def requests() -> list[bytes]:
     return EventPool(BEGIN).take(4 * JOBS)
 
 
-def test_every_request_is_whole(requests: list[bytes]) -> None:
+def test_every_request_is_complete(requests: list[bytes]) -> None:
     for request in requests:
         (length,) = re.findall(rb"content-length: (\d+)", request)
         assert int(length) == len(body_of(request))
 
 
-def test_events_are_what_the_report_says_of_them(requests: list[bytes]) -> None:
+def test_events_match_their_description_in_the_report(requests: list[bytes]) -> None:
     events = [read_event(body_of(request), Limits()) for request in requests]
     assert {len(event.inputs) for event in events} == {2}
     assert {len(event.outputs) for event in events} == {1}
@@ -95,7 +95,7 @@ def test_the_load_sends_each_request_once_and_counts_the_answers(requests: list[
     assert (refused.answered, refused.refused) == (0, {"201": 10})
 
 
-def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
+def test_the_graph_has_its_stated_size(tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'graph.db'}", extra=[GRAPH_FOLDER])
     database.migrate()
     Graph(domains=1).save(database)
@@ -121,7 +121,7 @@ def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
         (PgqueuerCalls, 10),
     ],
 )
-def test_a_queue_hands_out_each_piece_of_work_once(
+def test_a_queue_hands_out_each_job_once(
     postgres: PostgresServer, make: Callable[[str], Queue], at_once: int
 ) -> None:
     url = postgres.create_database()
@@ -149,7 +149,7 @@ def test_claims_go_through_http(tmp_path: Path) -> None:
     assert (turn.claims, turn.ran_out) == (25, True)
 
 
-def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> None:
+def test_a_generated_history_equals_one_written_by_the_plane(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     write_history(url, finished=30)
     ours = InProcess(url)
@@ -171,7 +171,7 @@ def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> N
     postgres.drop_database(url)
 
 
-def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
+def test_an_arc_processes_lots_after_a_long_history(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     write_history(url, finished=30)
     ours = InProcess(url)
@@ -190,7 +190,7 @@ def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
     assert len(told) == 2 * (30 + 5)  # each lot arrived and was refined
 
 
-def test_the_engine_passes_every_lot_that_waits() -> None:
+def test_the_engine_processes_every_waiting_lot() -> None:
     with Bench() as bench, passing_lots(bench, "sqlite") as (lots, _):
         lots.fill(12)
         assert lots.left() == 12
@@ -208,7 +208,7 @@ def test_fresh_lots_and_a_backfill_are_measured_on_one_engine() -> None:
     assert measured.ratio == measured.backfill_per_second / measured.fresh_per_second
 
 
-def test_the_gaps_among_many_lots_are_those_that_were_left(tmp_path: Path) -> None:
+def test_the_gaps_found_are_the_ones_left_out(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gaps.db'}"
     span = whole_days(2 * ODD_EVERY)
     write_lots(url, span)
@@ -221,7 +221,7 @@ def test_the_gaps_among_many_lots_are_those_that_were_left(tmp_path: Path) -> No
     assert known == span.count - 2 >= 2 * ODD_EVERY - 2
 
 
-def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
+def test_the_report_is_printed_and_saved(tmp_path: Path) -> None:
     report = new_report(quick=True)
     report.ceilings = [Ceiling(32, 50_000, 10_000)]
     ratios = [Ratio(32, "raw", 0.5, 0.4), Ratio(32, "single", 4.0, 6.0)]

@@ -60,7 +60,7 @@ def test_jobs_go_through_every_stage(place: MakePlace) -> None:
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_claims_are_measured_while_few_and_while_many_jobs_wait(place: MakePlace) -> None:
+def test_claims_are_measured_on_short_and_long_queues(place: MakePlace) -> None:
     least = (ROUNDS + 1) * AT_ONCE
     few, many = cost_of_waiting({least: place(), 2 * least: place()})
     assert (few.waiting, few.ratio, many.waiting) == (least, 1.0, 2 * least)
@@ -81,7 +81,7 @@ def measured() -> Ingest:
     return Ingest(passed, waiting, Files(1_000, 10_000, 25.0, 40.0, 20.1))
 
 
-def test_the_report_shows_and_keeps_what_was_measured(measured: Ingest, tmp_path: Path) -> None:
+def test_the_report_shows_and_stores_every_measurement(measured: Ingest, tmp_path: Path) -> None:
     report = new_report(quick=True)
     report.ingest = measured
     write_report(report, tmp_path / "report.json")

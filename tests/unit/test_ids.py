@@ -11,7 +11,7 @@ from penstock.ids import dataset_id, derived_id, job_id, keyed_id, new_id, run_i
 RUN = "0190a3c8-7b1e-7c3a-9f52-5d6a1e0b2c44"
 
 
-def test_derived_ids_stay_what_they_are() -> None:
+def test_derived_ids_never_change() -> None:
     assert dataset_id("shop", "orders") == "37a290bd-63ad-8595-adbd-30d548b833ce"
     assert job_id("shop", "load_orders") == "6e80bb95-e493-8ce7-afff-7367ec6d7ab7"
     assert (
@@ -39,7 +39,7 @@ def test_a_run_id_that_is_a_uuid_is_kept_in_lower_case() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nightly-2026-11-15", "z" * 36, RUN.replace("-", ""), "é"])
-def test_any_other_run_id_is_mapped_to_a_uuid_the_same_each_time(text: str) -> None:
+def test_any_other_run_id_always_maps_to_one_uuid(text: str) -> None:
     mapped = run_id(text)
     assert mapped == run_id(text) == run_id(mapped)
     assert uuid.UUID(mapped).version == 5
@@ -56,13 +56,13 @@ def test_new_ids_are_distinct_and_ordered_by_time() -> None:
 
 
 @given(st.one_of(st.text(), st.uuids().map(str)), st.text())
-def test_a_key_gives_the_same_id_each_time(key: str, part: str) -> None:
+def test_a_key_always_gives_the_same_id(key: str, part: str) -> None:
     text = keyed_id(key, part)
     assert text == str(uuid.UUID(text)) == keyed_id(key, part)
     assert text != keyed_id(key, part + "x")
 
 
-def test_a_key_that_has_a_time_gives_it_to_the_id() -> None:
+def test_an_id_has_the_time_of_its_key() -> None:
     keys = [new_id() for _ in range(100)]
     ids = [keyed_id(key, "claim") for key in keys]
     assert [text[:15] for text in ids] == [key[:15] for key in keys]

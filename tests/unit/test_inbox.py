@@ -20,17 +20,17 @@ def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
     return parts
 
 
-def test_small_entries_are_taken_together() -> None:
+def test_small_entries_share_a_batch() -> None:
     assert taken(0, 0, 0) == [[0, 0, 0]]
 
 
-def test_no_more_entries_are_taken_than_asked_for() -> None:
+def test_a_batch_has_at_most_the_requested_entries() -> None:
     assert taken(0, 0, 0, most=2) == [[0, 0], [0]]
 
 
-def test_no_more_bytes_are_taken_than_asked_for() -> None:
+def test_a_batch_has_at_most_the_requested_bytes() -> None:
     assert taken(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
 
 
-def test_an_entry_that_is_larger_is_taken_alone() -> None:
+def test_an_entry_over_the_limit_has_its_own_batch() -> None:
     assert taken(1, 40, 1) == [[1], [40], [1]]

@@ -41,7 +41,7 @@ def on_a_loop(use: Callable[[JoiningTransport, Wire], None]) -> Wire:
     return wire
 
 
-def test_head_and_body_leave_together() -> None:
+def test_head_and_body_are_sent_together() -> None:
     def use(transport: JoiningTransport, wire: Wire) -> None:
         for _ in range(2):
             transport.write(HEAD)
@@ -50,7 +50,7 @@ def test_head_and_body_leave_together() -> None:
     assert on_a_loop(use).sent == [HEAD + BODY] * 2
 
 
-def test_what_nothing_follows_leaves_when_the_loop_has_gone_round() -> None:
+def test_a_head_without_a_body_is_sent_next_iteration() -> None:
     def use(transport: JoiningTransport, wire: Wire) -> None:
         transport.write(HEAD)
         transport.write(b"")
@@ -59,7 +59,7 @@ def test_what_nothing_follows_leaves_when_the_loop_has_gone_round() -> None:
     assert on_a_loop(use).sent == [HEAD]
 
 
-def test_what_is_kept_leaves_before_the_end() -> None:
+def test_closing_sends_buffered_bytes_first() -> None:
     def use(transport: JoiningTransport, wire: Wire) -> None:
         transport.write(HEAD)
         transport.close()
@@ -68,7 +68,7 @@ def test_what_is_kept_leaves_before_the_end() -> None:
     assert on_a_loop(use).sent == [HEAD]
 
 
-def test_nothing_is_written_to_a_client_that_has_gone() -> None:
+def test_nothing_is_written_to_a_closed_connection() -> None:
     def use(transport: JoiningTransport, wire: Wire) -> None:
         transport.write(HEAD)
         wire.close()

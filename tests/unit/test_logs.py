@@ -47,7 +47,7 @@ def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
     ("value", "shown"),
     [("a b", '"a b"'), ("x]\nforged", '"x]\\nforged"'), ("lot=2", '"lot=2"'), ("å/b:c", "å/b:c")],
 )
-def test_a_value_ends_where_it_seems_to(written: Lines, value: str, shown: str) -> None:
+def test_an_id_with_delimiters_is_quoted(written: Lines, value: str, shown: str) -> None:
     logger, text = written(logs.TextLines())
     with logs.about(dataset=value):
         logger.info("seen")
@@ -68,7 +68,7 @@ def test_text_lines_escape_control_characters(written: Lines) -> None:
     assert "\\u001b[2K\\u009b1A\\u2028\\u202e\\ud800" in line
 
 
-def test_json_lines_escape_what_moves_the_cursor(written: Lines) -> None:
+def test_json_lines_escape_cursor_movements(written: Lines) -> None:
     logger, text = written(logs.JsonLines())
 
     logger.info("there is nothing at %s", FORGED)
@@ -78,7 +78,7 @@ def test_json_lines_escape_what_moves_the_cursor(written: Lines) -> None:
     assert json.loads(line)["message"].endswith(FORGED)
 
 
-def test_no_line_of_a_traceback_looks_like_one_of_the_log(written: Lines) -> None:
+def test_no_line_of_a_traceback_looks_like_a_log_line(written: Lines) -> None:
     logger, text = written(logs.TextLines())
     try:
         raise ValueError(FORGED)
@@ -114,7 +114,7 @@ def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
     assert (inner["lot"], inner["job"], inner["part"]) == ("7", "shop/other", "a")
 
 
-def test_ids_are_of_the_thread_that_said_them(written: Lines) -> None:
+def test_ids_apply_only_to_the_thread_that_set_them(written: Lines) -> None:
     logger, text = written(logs.JsonLines())
     thread = threading.Thread(target=lambda: logger.info("elsewhere"))
     with logs.about(lot="7"):
@@ -123,7 +123,7 @@ def test_ids_are_of_the_thread_that_said_them(written: Lines) -> None:
     assert "lot" not in json.loads(text.getvalue())
 
 
-def test_ids_are_gone_after_an_error(written: Lines) -> None:
+def test_ids_are_removed_after_an_error(written: Lines) -> None:
     logger, text = written(logs.JsonLines())
     with pytest.raises(ValueError, match="odd"), logs.about(lot="7"):
         raise ValueError("odd")
@@ -131,7 +131,7 @@ def test_ids_are_gone_after_an_error(written: Lines) -> None:
     assert "lot" not in json.loads(text.getvalue())
 
 
-def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_can_inherit_the_log_form(monkeypatch: pytest.MonkeyPatch) -> None:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     monkeypatch.setattr(sys, "stderr", text := io.StringIO())
@@ -148,7 +148,7 @@ def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> No
     assert [json.loads(line)["message"] for line in text.getvalue().splitlines()] == ["loud"]
 
 
-def test_each_trouble_is_told_once_until_all_is_over(
+def test_each_error_is_logged_once_until_recovery(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     trouble = logs.Trouble(logging.getLogger("test of troubles"), "lot 100% waits")

@@ -34,7 +34,7 @@ def walks_for_each(database: sqlite3.Connection, sql: str) -> list[str]:
     return found
 
 
-def test_no_migration_walks_through_a_table_for_each_row_of_another() -> None:
+def test_no_migration_scans_a_table_for_each_row() -> None:
     """With a hundred thousand lots and as many wired jobs it would block all writers for hours."""
     slow = [
         f"{migration.name}: {step}"

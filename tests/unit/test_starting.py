@@ -13,16 +13,16 @@ def _loaded(program: str) -> set[str]:
     return set(run.stdout.splitlines()[-1].split())
 
 
-def test_a_command_that_asks_no_server_loads_no_client_of_http() -> None:
+def test_a_local_command_loads_no_http_client() -> None:
     commands = (["--version"], ["--help"], ["locks", "--help"], ["arcs", "--help"])
     lines = "\n".join(f"main({command!r})" for command in commands)
     assert _loaded(f"from penstock.cli.main import main\n{lines}") == set()
 
 
-def test_a_server_loads_neither_a_client_of_http_nor_another_database() -> None:
+def test_a_server_loads_no_http_client_or_unused_database() -> None:
     assert _loaded("import penstock.server.serve") == {"asyncio"}
 
 
-def test_a_client_that_blocks_loads_no_event_loop() -> None:
+def test_the_blocking_client_loads_no_event_loop() -> None:
     program = "import penstock\npenstock.Client('http://127.0.0.1:1').close()"
     assert "asyncio" not in _loaded(program)

@@ -72,16 +72,16 @@ def sql_literals(tree: ast.Module) -> Iterator[str]:
             yield text
 
 
-def test_a_module_is_named_for_what_it_is() -> None:
+def test_a_module_has_a_descriptive_name() -> None:
     paths = [path.relative_to(TOP) for path in python_files()]
     assert [str(path) for path in paths if VAGUE_NAMES & {path.stem, *path.parts}] == []
 
 
-def test_a_module_says_what_it_is_for() -> None:
+def test_a_module_has_a_docstring() -> None:
     assert [name_of(path) for path, tree in modules().items() if not ast.get_docstring(tree)] == []
 
 
-def test_sql_lives_in_named_statements_and_not_in_python() -> None:
+def test_python_contains_no_sql_statements() -> None:
     assert modules().keys() >= MARKER_EXPANSION
     assert {
         name_of(path): found
@@ -90,19 +90,19 @@ def test_sql_lives_in_named_statements_and_not_in_python() -> None:
     } == {}
 
 
-def test_the_page_of_states_equals_its_source() -> None:
+def test_the_page_of_states_is_current() -> None:
     assert (TOP / "docs" / "states.md").read_text() == states.document(), (
         "run: .venv/bin/python -m penstock.states > docs/states.md"
     )
 
 
-def test_the_page_of_settings_equals_its_source() -> None:
+def test_the_page_of_settings_is_current() -> None:
     assert (TOP / "docs" / "settings.md").read_text() == settings_page.document(), (
         "run: .venv/bin/python -m penstock.cli.admin.settings_page > docs/settings.md"
     )
 
 
-def test_the_lock_has_every_dependency() -> None:
+def test_the_lock_file_has_every_dependency() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     names = {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in wanted}
@@ -111,7 +111,7 @@ def test_the_lock_has_every_dependency() -> None:
     assert names - locked == set(), "run: make lock"
 
 
-def test_the_lock_lists_all_that_is_needed() -> None:
+def test_the_lock_file_is_complete() -> None:
     """`make setup` installs the packages of the lock file and resolves nothing else."""
     said = subprocess.run(
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False

@@ -25,18 +25,18 @@ def test_traces_are_off_by_default_and_load_nothing() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_span_that_is_off_is_always_the_same_nothing() -> None:
+def test_disabled_spans_are_one_shared_object() -> None:
     assert tracing.span("one", lot="1") is tracing.span("two", lot="2")
     assert not tracing.is_on()
 
 
-def test_without_the_package_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
     with pytest.raises(Invalid, match=r"penstock\[otel\]"), tracing.on("otlp", "here"):
         pytest.fail("it is not on")
 
 
-def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
+def test_a_task_runs_without_the_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
@@ -46,7 +46,7 @@ def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
         assert not tracing.is_on()
 
 
-def test_traces_of_two_installations_are_not_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_installations_have_separate_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         for name, text in collector.variables.items():
             monkeypatch.setenv(name, text)

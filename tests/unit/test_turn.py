@@ -16,7 +16,7 @@ def waiting_for(turn: Turn, count: int) -> None:
         waits.wait(0.001)
 
 
-def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
+def test_a_waiting_block_precedes_the_next_write_of_a_series() -> None:
     turn, order = Turn(), list[str]()
 
     def block() -> None:
@@ -44,7 +44,7 @@ def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
     assert turn.waiting == 0
 
 
-def test_a_write_that_stands_on_none_of_a_row_waits_for_its_end() -> None:
+def test_a_write_outside_a_series_waits_for_its_end() -> None:
     turn, order = Turn(), list[str]()
 
     def send() -> None:
@@ -62,7 +62,7 @@ def test_a_write_that_stands_on_none_of_a_row_waits_for_its_end() -> None:
     assert order == ["other"]
 
 
-def test_a_block_inside_a_block_of_the_same_thread_is_refused() -> None:
+def test_a_nested_block_of_one_thread_is_refused() -> None:
     turn = Turn()
     with turn:
         with pytest.raises(RuntimeError, match="writing already"), turn:
