@@ -17,8 +17,8 @@ from penstock.provenance.checks.run import check
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
     """Fail with every broken invariant. This writes nothing and does not wait."""
-    with grounds(settings, deep=deep) as found:
-        verdicts = list(check(found))
+    with grounds(settings, deep=deep) as invariant_grounds:
+        verdicts = list(check(invariant_grounds))
     wrong = {v.name: v.error or v.first for v in verdicts if not v.holds}
     assert wrong == {}, wrong
     assert len(verdicts) > 20
@@ -33,8 +33,8 @@ def assert_database_holds(url: str) -> None:
 
 def broken_invariants(database: Database, clock: Clock) -> list[str]:
     """Return the invariants of catalog and locks that do not hold now, for use after each step."""
-    with opened(Settings(), database, clock) as found:
-        verdicts = list(check(found, (*catalog.INVARIANTS, *locks.INVARIANTS)))
+    with opened(Settings(), database, clock) as invariant_grounds:
+        verdicts = list(check(invariant_grounds, (*catalog.INVARIANTS, *locks.INVARIANTS)))
     return [f"{v.name}: {v.error or v.first}" for v in verdicts if not v.holds]
 
 
@@ -43,9 +43,9 @@ def grounds(settings: Settings, *, deep: bool = False) -> Iterator[Grounds]:
     """Open everything that a check reads, beside the processes that use it."""
     with (
         closing(open_database(settings.database)) as database,
-        opened(settings, database, system_clock, deep=deep) as found,
+        opened(settings, database, system_clock, deep=deep) as invariant_grounds,
     ):
-        yield found
+        yield invariant_grounds
 
 
 @contextmanager

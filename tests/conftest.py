@@ -174,10 +174,10 @@ def pytest_configure_node(node: Any) -> None:
     """Pass the addresses of the controller's servers to a pytest-xdist worker."""
     node.workerinput["postgres_folder"] = str(_shared_server(node.config).folder)
     is_first = _ON_DEMAND not in node.config.stash
-    for name, wanted in _on_demand(node.config).items():
+    for name, on_demand in _on_demand(node.config).items():
         if is_first:
-            wanted.answer_workers()
-        node.workerinput[f"{name}_door"] = wanted.door
+            on_demand.answer_workers()
+        node.workerinput[f"{name}_door"] = on_demand.door
 
 
 @pytest.fixture(scope="session")

@@ -127,9 +127,9 @@ def sqlite_database(path: Path) -> str:
     """Create a migrated SQLite database and return its URL."""
     if not _migrated:
         with TemporaryDirectory() as folder:
-            made = Path(folder) / "penstock.db"
-            migrate(f"sqlite:///{made}")
-            _migrated.append(made.read_bytes())
+            path_of_database = Path(folder) / "penstock.db"
+            migrate(f"sqlite:///{path_of_database}")
+            _migrated.append(path_of_database.read_bytes())
     path.write_bytes(_migrated[0])
     return f"sqlite:///{path}"
 

@@ -55,7 +55,7 @@ class FlowSite:
         finally:
             self.process.kill()
 
-    def tell_all(self) -> str:
+    def run_story(self) -> str:
         """Run the whole story and return its last lot."""
         story = self.story
         story.set_up()
@@ -66,29 +66,29 @@ class FlowSite:
         story.wait_for_weather()
         return batch.id
 
-    def broken(self) -> list[str]:
+    def broken_invariants(self) -> list[str]:
         """Check every invariant, with every byte read, and return the broken ones."""
         verdicts = list(self.client.check(deep=True))
         assert len(verdicts) > 20
         return [f"{verdict.name}: {verdict}" for verdict in verdicts if not verdict.holds]
 
 
-def expected() -> Outcome:
+def expected_outcome() -> Outcome:
     """Compute how the story must end without the code under test."""
     clean = [
         "".join(f"{station},{hour},{level}\n" for hour, level in enumerate(levels))
         for station, levels in LEVELS.items()
     ]
-    rows = {s: (max(found), f"{sum(found) / len(found):.1f}") for s, found in LEVELS.items()}
+    rows = {s: (max(levels), f"{sum(levels) / len(levels):.1f}") for s, levels in LEVELS.items()}
     totals = "station,max_cm,mean_cm\n" + "".join(
         f"{station},{most},{mean}\n" for station, (most, mean) in rows.items()
     )
-    told = "".join(f"{s}: {mean} cm, at most {most}\n" for s, (most, mean) in rows.items())
+    lines = "".join(f"{s}: {mean} cm, at most {most}\n" for s, (most, mean) in rows.items())
     contents: Mapping[str, list[str]] = {
         "clean": clean,
         "alerts": [],
         "totals": [totals],
-        "bulletin": [f"{told}no alerts\n"],
+        "bulletin": [f"{lines}no alerts\n"],
     }
     return Outcome(
         {name: "complete" if contents[name] else "empty" for name in OUTPUTS},
@@ -100,6 +100,6 @@ def _digest(text: str) -> str:
     return f"sha-256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def found(site: FlowSite, lot: str) -> Outcome:
+def actual_outcome(site: FlowSite, lot: str) -> Outcome:
     """Read how the story ended."""
     return outcome(site.client, lot)

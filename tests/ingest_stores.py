@@ -153,14 +153,14 @@ def moved_batch(
 
 def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
     """Claim the next job of a stage. A session may see the write of another one a little later."""
-    found: list[IngestJob] = []
+    jobs: list[IngestJob] = []
 
-    def is_found() -> bool:
-        found.extend(store.claim_jobs(stage, 1))
-        return bool(found)
+    def has_claimed() -> bool:
+        jobs.extend(store.claim_jobs(stage, 1))
+        return bool(jobs)
 
-    until(is_found)
-    return found[0]
+    until(has_claimed)
+    return jobs[0]
 
 
 def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:

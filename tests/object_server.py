@@ -75,9 +75,9 @@ class ObjectServer:
             except httpx.TransportError as error:
                 if process.poll() is not None or time.monotonic() > deadline:
                     self.stop()
-                    said = self._log.read_text(errors="replace")
+                    log = self._log.read_text(errors="replace")
                     raise ServerError(
-                        f"the S3 server did not start. Its log says:\n{said}"
+                        f"the S3 server did not start. Its log says:\n{log}"
                     ) from error
             time.sleep(0.05)
 

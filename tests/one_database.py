@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 
 _VARIANTS = (("sqlite", "postgresql"), ("sqlite and a folder", "postgresql and s3"))
-_OTHER = {name: pair[1 - place] for pair in _VARIANTS for place, name in enumerate(pair)}
+_OTHER = {name: pair[1 - index] for pair in _VARIANTS for index, name in enumerate(pair)}
 _VARIANT = re.compile(rf"(?<=[\[-])({'|'.join(_OTHER)})(?=[\]-])")
 _ON_ONE = ("doors", "acceptance")
 

@@ -51,8 +51,8 @@ class ServerProcess:
         The launcher is a program that changes its own limits and then executes the server.
         """
         descriptor, name = tempfile.mkstemp(prefix="penstock-", suffix=".log")
-        given = {"log_format": "json", "port": 0, **settings}
-        variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in given.items()}
+        all_settings = {"log_format": "json", "port": 0, **settings}
+        variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in all_settings.items()}
         others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
         words = [
             *launcher,

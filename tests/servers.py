@@ -283,9 +283,9 @@ class ZookeeperServer:
             except KazooTimeoutError as error:
                 if java.poll() is not None or time.monotonic() > deadline:
                     self.stop()
-                    said = self._log.read_text(errors="replace")
+                    log_text = self._log.read_text(errors="replace")
                     raise ServerError(
-                        f"ZooKeeper did not start in {self.folder}. Its log says:\n{said}"
+                        f"ZooKeeper did not start in {self.folder}. Its log says:\n{log_text}"
                     ) from error
             finally:
                 client.stop()

@@ -13,7 +13,7 @@ from tests.web import Web, status
 _PATH = "/v1/traces"
 
 
-class Seen(NamedTuple):
+class SpanRecord(NamedTuple):
     """A span as it arrived. Ids are hexadecimal; a failure is its status message."""
 
     name: str
@@ -40,20 +40,20 @@ class Collector:
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
         }
 
-    def spans(self) -> list[Seen]:
+    def spans(self) -> list[SpanRecord]:
         """Return every span that has arrived so far, in order of start."""
         bodies = [request.body for request in self._web.requests if request.path == _PATH]
-        found = [
+        spans = [
             (
                 span.start_time_unix_nano,
-                _seen(span, _texts(about.resource.attributes)["service.instance.id"]),
+                _record(span, _texts(about.resource.attributes)["service.instance.id"]),
             )
             for body in bodies
             for about in ExportTraceServiceRequest.FromString(body).resource_spans
             for scope in about.scope_spans
             for span in scope.spans
         ]
-        return [span for _, span in sorted(found, key=lambda pair: pair[0])]
+        return [span for _, span in sorted(spans, key=lambda pair: pair[0])]
 
 
 @contextmanager
@@ -63,8 +63,8 @@ def collecting() -> Iterator[Collector]:
         yield Collector(web)
 
 
-def _seen(span: Span, process: str) -> Seen:
-    return Seen(
+def _record(span: Span, process: str) -> SpanRecord:
+    return SpanRecord(
         name=span.name,
         trace=span.trace_id.hex(),
         id=span.span_id.hex(),

@@ -61,8 +61,8 @@ class Web:
     def asked(self, path: str, method: str = "GET") -> list[Request]:
         """Return the requests to the path, in order."""
         with self._lock:
-            found = [request for request in self.requests if request.path == path]
-        return [request for request in found if request.method == method]
+            requests = [request for request in self.requests if request.path == path]
+        return [request for request in requests if request.method == method]
 
     def answer(self, request: Request, connection: socket.socket) -> None:
         """Send the next answer in the script of the request's path."""
@@ -96,9 +96,9 @@ class _Server(socketserver.ThreadingTCPServer):
         try:
             connection = self._tls.wrap_socket(request, server_side=True) if self._tls else request
             with connection:
-                asked = _read(connection)
-                if asked is not None:
-                    self._web.answer(asked, connection)
+                http_request = _read(connection)
+                if http_request is not None:
+                    self._web.answer(http_request, connection)
         except OSError:
             return  # the client hung up, as some tests make it do
 
@@ -155,8 +155,8 @@ def content(
             connection.sendall(head(412, {"Content-Length": 0}))
             return
         first = _first_byte(request, etag or modified, heeds_if_range) if ranges else None
-        sent = body[first or 0 :]
-        fields: dict[str, str | int] = {"Content-Length": len(sent) if length is None else length}
+        part = body[first or 0 :]
+        fields: dict[str, str | int] = {"Content-Length": len(part) if length is None else length}
         if etag:
             fields["ETag"] = etag
         if modified:
@@ -169,19 +169,19 @@ def content(
         fields |= headers or {}
         connection.sendall(head(200 if first is None else 206, fields))
         if request.method != "HEAD":
-            connection.sendall(sent if cut_after is None else sent[:cut_after])
+            connection.sendall(part if cut_after is None else part[:cut_after])
 
     return answer
 
 
 def _first_byte(request: Request, mark: str | None, heeds_if_range: bool) -> int | None:
-    asked = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
-    if asked is None:
+    match = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
+    if match is None:
         return None
     condition = request.headers.get("if-range")
     if heeds_if_range and condition is not None and condition != mark:
         return None
-    return int(asked[1])
+    return int(match[1])
 
 
 def raw(*pieces: bytes) -> Answer:

@@ -72,9 +72,9 @@ class Calls:
 
     def put_dataset(self, name: str, *, status: int = 200, **body: Any) -> Document:
         """Put a dataset of source `warehouse`."""
-        given = {"type": "DB_TABLE", "physicalName": name, "sourceName": "warehouse"} | body
+        document = {"type": "DB_TABLE", "physicalName": name, "sourceName": "warehouse"} | body
         where = path("namespaces", self.namespace, "datasets", name)
-        answer: Document = self.ask("PUT", where, status=status, json=given)
+        answer: Document = self.ask("PUT", where, status=status, json=document)
         return answer
 
     def put_job(
@@ -87,9 +87,9 @@ class Calls:
         **body: Any,
     ) -> Document:
         """Put a job with its inputs and outputs in this namespace."""
-        given = {"type": "BATCH", "inputs": self.names(inputs), "outputs": self.names(outputs)}
+        document = {"type": "BATCH", "inputs": self.names(inputs), "outputs": self.names(outputs)}
         where = path("namespaces", self.namespace, "jobs", name)
-        answer: Document = self.ask("PUT", where, status=status, json=given | body)
+        answer: Document = self.ask("PUT", where, status=status, json=document | body)
         return answer
 
     def create_run(self, job: str, **body: Any) -> str:
@@ -156,9 +156,9 @@ class Calls:
 
     def versions(self, name: str) -> list[Document]:
         """Get the versions of a dataset, oldest first."""
-        found = self.get("namespaces", self.namespace, "datasets", name, "versions")
-        assert found["totalCount"] == len(found["versions"])
-        return sorted(found["versions"], key=lambda version: int(version["number"]))
+        page = self.get("namespaces", self.namespace, "datasets", name, "versions")
+        assert page["totalCount"] == len(page["versions"])
+        return sorted(page["versions"], key=lambda version: int(version["number"]))
 
     def job(self, name: str) -> Document:
         """Get the job."""

@@ -84,8 +84,10 @@ class DeclaredCalls(DynamicCalls):
     def run_exists(
         self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
     ) -> Run:
-        known = self._known()
-        self.calls.put_job(job, [n for n in reads if n in known], [n for n in writes if n in known])
+        existing = self._existing()
+        self.calls.put_job(
+            job, [n for n in reads if n in existing], [n for n in writes if n in existing]
+        )
         run = Run(self.calls.create_run(job), job, reads, writes)
         _report_parent(self.calls, run, parent)
         return run
@@ -97,9 +99,9 @@ class DeclaredCalls(DynamicCalls):
             self._describe(run)
         self.calls.mark(run.id, "complete")
 
-    def _known(self) -> set[str]:
-        found = self.calls.get("namespaces", self.calls.namespace, "datasets")
-        return {dataset["name"] for dataset in found["datasets"]}
+    def _existing(self) -> set[str]:
+        page = self.calls.get("namespaces", self.calls.namespace, "datasets")
+        return {dataset["name"] for dataset in page["datasets"]}
 
     def _declared(self, run: Run) -> set[str]:
         job = self.calls.job(run.job)
@@ -136,13 +138,13 @@ class Events:
         self._end("FAIL", run)
 
     def _end(self, kind: str, run: Run) -> None:
-        named = self.calls.named
+        dataset = self.calls.named
         self.calls.report(
             kind,
             run.id,
             run.job,
-            inputs=[named(name, **schema("id")) for name in run.reads],
-            outputs=[named(name, **schema("id")) for name in run.writes],
+            inputs=[dataset(name, **schema("id")) for name in run.reads],
+            outputs=[dataset(name, **schema("id")) for name in run.writes],
         )
 
 
@@ -169,10 +171,10 @@ class Outcome:
 
     def current(self, dataset: str) -> int:
         """Return the number of the current version. The API shows it in two places."""
-        found = self._calls.dataset(dataset)
+        shown = self._calls.dataset(dataset)
         [current] = [v for v in self._calls.versions(dataset) if v["isCurrent"]]
-        assert current["number"] == found["currentVersionNumber"]
-        assert current["version"] == found["currentVersion"]
+        assert current["number"] == shown["currentVersionNumber"]
+        assert current["version"] == shown["currentVersion"]
         number: int = current["number"]
         return number
 
@@ -206,5 +208,5 @@ class Outcome:
 
     def job_versions(self, job: str) -> list[Document]:
         """Return the shapes of a job and of a run."""
-        found = self._calls.get("namespaces", self._calls.namespace, "jobs", job, "versions")
-        return [version for version in found["versions"] if version["latestRun"] is not None]
+        page = self._calls.get("namespaces", self._calls.namespace, "jobs", job, "versions")
+        return [version for version in page["versions"] if version["latestRun"] is not None]

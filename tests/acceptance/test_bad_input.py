@@ -10,19 +10,19 @@ import pytest
 from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path, schema
 
 
-class _Gone:
+class _Omitted:
     """A marker for a value that is omitted."""
 
     def __repr__(self) -> str:
         return "gone"
 
 
-GONE = _Gone()
+OMITTED = _Omitted()
 NAME_BYTES = 1025
 DEEP = 65
 
 
-def good(calls: Calls) -> Document:
+def valid_event(calls: Calls) -> Document:
     """A valid event with every field that these tests break."""
     return {
         "eventTime": "2026-11-15T10:00:00Z",
@@ -36,21 +36,21 @@ def good(calls: Calls) -> Document:
     }
 
 
-def broken(event: Document, where: str, value: Any) -> Document:
+def changed(event: Document, where: str, value: Any) -> Document:
     """Return the event with one value changed or omitted."""
     event = copy.deepcopy(event)
     *way, last = where.split(".")
     place: Any = event
     for step in way:
         place = place[int(step)] if step.isdigit() else place[step]
-    if value is GONE:
+    if value is OMITTED:
         del place[last]
     else:
         place[int(last) if last.isdigit() else last] = value
     return event
 
 
-def nothing_is_left(calls: Calls) -> None:
+def assert_nothing_stored(calls: Calls) -> None:
     """Check that the job, the datasets, the namespace and the event are all absent."""
     calls.get("namespaces", calls.namespace, status=404)
     for kind, name in (("jobs", "job"), ("datasets", "in"), ("datasets", "out")):
@@ -72,14 +72,14 @@ def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> st
 
 WRONG: list[tuple[str, Any, set[int], str]] = [
     # missing
-    ("eventTime", GONE, {422}, "eventTime"),
-    ("run", GONE, {422}, "run"),
-    ("job", GONE, {422}, "job"),
-    ("run.runId", GONE, {422}, "runId"),
-    ("job.namespace", GONE, {422}, "namespace"),
-    ("job.name", GONE, {422}, "name"),
-    ("outputs.0.name", GONE, {422}, "name"),
-    ("inputs.0.namespace", GONE, {422}, "namespace"),
+    ("eventTime", OMITTED, {422}, "eventTime"),
+    ("run", OMITTED, {422}, "run"),
+    ("job", OMITTED, {422}, "job"),
+    ("run.runId", OMITTED, {422}, "runId"),
+    ("job.namespace", OMITTED, {422}, "namespace"),
+    ("job.name", OMITTED, {422}, "name"),
+    ("outputs.0.name", OMITTED, {422}, "name"),
+    ("inputs.0.namespace", OMITTED, {422}, "namespace"),
     # of the wrong type
     ("eventTime", 1763200800, {422}, "eventTime"),
     ("eventTime", None, {422}, "eventTime"),
@@ -138,15 +138,15 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
 def test_an_invalid_event_is_refused_whole(
     calls: Calls, where: str, value: Any, statuses: set[int], reason: str
 ) -> None:
-    body = json.dumps(broken(good(calls), where, value)).encode()
+    body = json.dumps(changed(valid_event(calls), where, value)).encode()
     assert reason in refused(calls, body, statuses)
-    nothing_is_left(calls)
+    assert_nothing_stored(calls)
 
 
 def body_with(calls: Calls, text: bytes) -> bytes:
     """Return the valid event with these bytes as the value of a facet."""
     return (
-        json.dumps(broken(good(calls), "outputs.0.facets.f", "HERE"))
+        json.dumps(changed(valid_event(calls), "outputs.0.facets.f", "HERE"))
         .encode()
         .replace(b'"HERE"', text)
     )
@@ -181,7 +181,7 @@ def test_a_body_with_invalid_json_is_refused_whole(
     calls: Calls, text: bytes, statuses: set[int]
 ) -> None:
     assert refused(calls, body_with(calls, text), statuses)
-    nothing_is_left(calls)
+    assert_nothing_stored(calls)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b'"event"', b"{}", b"\xff", b"\x00"])
@@ -201,7 +201,7 @@ def test_huge_numbers_in_facets_are_kept_word_for_word(calls: Calls, number: byt
         assert b'{"v":' + number + b"}" in text
     else:
         assert answer.status_code in (400, 422)
-        nothing_is_left(calls)
+        assert_nothing_stored(calls)
 
 
 @pytest.mark.both_databases
@@ -216,7 +216,7 @@ def test_huge_numbers_in_facets_are_kept_word_for_word(calls: Calls, number: byt
     ],
 )
 def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, shown: str) -> None:
-    event = broken(good(calls), "eventTime", text)
+    event = changed(valid_event(calls), "eventTime", text)
     calls.send(event)
     assert calls.run(event["run"]["runId"])["endedAt"] == shown
     assert calls.dataset("out")["currentVersionNumber"] == 1
@@ -224,7 +224,7 @@ def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, sho
 
 
 def test_the_latest_possible_time_counts_as_received_now(calls: Calls) -> None:
-    event = broken(good(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
+    event = changed(valid_event(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
     before = datetime.now(UTC)
 
     calls.send(event)
@@ -275,9 +275,9 @@ NUL = "a\x00b"
     ids=lambda value: repr(value)[:40],
 )
 def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Document) -> None:
-    event = good(calls)
-    place = event[side][0] if side in ("inputs", "outputs") else event[side]
-    place["facets"] = facet
+    event = valid_event(calls)
+    subject = event[side][0] if side in ("inputs", "outputs") else event[side]
+    subject["facets"] = facet
     calls.send(event)
     assert calls.run(event["run"]["runId"])["state"] == "COMPLETED"
     assert calls.job("job")["latestRun"]["id"] == event["run"]["runId"]
@@ -286,8 +286,8 @@ def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Docum
 
 
 def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
-    events = [broken(good(calls), where, value) for where, value, _, _ in WRONG]
-    fine = good(calls)
+    events = [changed(valid_event(calls), where, value) for where, value, _, _ in WRONG]
+    fine = valid_event(calls)
     middle = len(events) // 2
     batch = [*events[:middle], fine, *events[middle:]]
     answer = calls.ask("POST", path("lineage", "batch"), json=batch)
@@ -322,9 +322,9 @@ def test_a_field_with_too_long_a_name_is_omitted(
     longest, longer = "é" * 512, "é" * 512 + "x"
     output = calls.named("d", **schema("id", longer, longest))
     calls.report("COMPLETE", new_run_id(), "j", outputs=[output])
-    found = calls.dataset("d")
-    assert [field["name"] for field in found["fields"]] == ["id", longest]
-    assert found["facets"] == schema("id", longer, longest), "what was said is kept"
+    dataset = calls.dataset("d")
+    assert [field["name"] for field in dataset["fields"]] == ["id", longest]
+    assert dataset["facets"] == schema("id", longer, longest), "the facet is unchanged"
 
 
 @pytest.mark.both_databases
@@ -343,8 +343,8 @@ def test_a_field_with_too_long_a_name_is_omitted(
 def test_an_invalid_dataset_is_refused_whole(calls: Calls, dataset: Document, reason: str) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
-    given = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset
-    answer = calls.client.put(path("namespaces", calls.namespace, "datasets", "d"), json=given)
+    document = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset
+    answer = calls.client.put(path("namespaces", calls.namespace, "datasets", "d"), json=document)
     assert answer.status_code in (404, 413, 422), answer.text
     assert reason in answer.json()["message"] or "nobody" in str(dataset)
     calls.get("namespaces", calls.namespace, "datasets", "d", status=404)

@@ -107,9 +107,9 @@ def state(calls: Calls, run: str) -> Document:
     }
 
 
-def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
+def comparable(documents: Any, calls: Calls, *, left_out: set[str]) -> Any:
     """Return the documents without times, and with names for namespaces and ids."""
-    known: dict[str, str] = {}
+    ids: dict[str, str] = {}
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -118,10 +118,10 @@ def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
             return [plain(each) for each in value]
         if isinstance(value, str):
             value = value.replace(calls.namespace, "the namespace")
-            return UUID.sub(lambda found: known.setdefault(found[0], f"id {len(known)}"), value)
+            return UUID.sub(lambda match: ids.setdefault(match[0], f"id {len(ids)}"), value)
         return value
 
-    return plain(found)
+    return plain(documents)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_every_order_ends_alike_on_an_empty_catalog(calls: Calls, order: Order) 
     """A dataset declared before its run exists before it, so only the version numbers differ."""
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     dynamic = state(other, dynamic_order(other))
-    found = state(calls, order(calls))
+    documents = state(calls, order(calls))
 
     left_out = TIMES | NUMBERS
-    assert comparable(found, calls, left_out=left_out) == comparable(
+    assert comparable(documents, calls, left_out=left_out) == comparable(
         dynamic, other, left_out=left_out
     )
     assert [v["number"] for v in other.versions(WRITTEN)] == [1]
@@ -156,15 +156,17 @@ def test_every_order_ends_alike_on_existing_datasets(calls: Calls, order: Order)
         put_input(each)
         put_output(each, BEFORE)
     dynamic = state(other, dynamic_order(other))
-    found = state(calls, order(calls))
+    documents = state(calls, order(calls))
 
-    assert comparable(found, calls, left_out=TIMES) == comparable(dynamic, other, left_out=TIMES)
-    assert found["datasets"][1]["currentVersionNumber"] == 2
-    assert found["datasets"][1]["fields"] == [
+    assert comparable(documents, calls, left_out=TIMES) == comparable(
+        dynamic, other, left_out=TIMES
+    )
+    assert documents["datasets"][1]["currentVersionNumber"] == 2
+    assert documents["datasets"][1]["fields"] == [
         {"name": name, "type": "INTEGER", "tags": [], "description": None}
         for name in ("day", "total")
     ]
-    assert found["current"][1]["createdByRun"]["id"] == found["run"]["id"]
+    assert documents["current"][1]["createdByRun"]["id"] == documents["run"]["id"]
 
 
 def test_an_update_with_a_run_id_creates_that_runs_version(calls: Calls) -> None:
@@ -176,33 +178,33 @@ def test_an_update_with_a_run_id_creates_that_runs_version(calls: Calls) -> None
     put_output(calls, AFTER, run)
     put_output(calls, AFTER, run)
 
-    declared, made = calls.versions(WRITTEN)
+    declared, written = calls.versions(WRITTEN)
     assert declared["createdByRun"] is None
-    assert made["createdByRun"]["id"] == run
-    assert (declared["isCurrent"], made["isCurrent"]) == (True, False)
+    assert written["createdByRun"]["id"] == run
+    assert (declared["isCurrent"], written["isCurrent"]) == (True, False)
     calls.mark(run, "complete")
-    assert calls.dataset(WRITTEN)["currentVersion"] == made["version"]
+    assert calls.dataset(WRITTEN)["currentVersion"] == written["version"]
 
 
 @pytest.mark.parametrize("end", ["complete", "fail"])
 def test_a_job_declared_after_its_run_ends_up_the_same(calls: Calls, end: str) -> None:
     early, late = calls, Calls(calls.client, f"{calls.namespace}-late")
-    found = []
+    documents = []
     for each in (early, late):
         put_dependencies(each)
         put_input(each)
         put_output(each, BEFORE)
         each.put_job(JOB)
         run = start_run(each)
-        ways = [
+        steps = [
             lambda each=each, run=run: each.put_job(JOB, [READ], [WRITTEN], runId=run, **HOW),
             lambda each=each, run=run: each.mark(run, end),
         ]
-        for way in ways if each is early else reversed(ways):
-            way()
-        found.append(comparable(state(each, run), each, left_out=TIMES))
-    assert found[1] == found[0]
-    assert len(found[1]["run"]["outputDatasetVersions"]) == (1 if end == "complete" else 0)
+        for step in steps if each is early else reversed(steps):
+            step()
+        documents.append(comparable(state(each, run), each, left_out=TIMES))
+    assert documents[1] == documents[0]
+    assert len(documents[1]["run"]["outputDatasetVersions"]) == (1 if end == "complete" else 0)
     versions = late.get("namespaces", late.namespace, "jobs", JOB, "versions")["versions"]
     assert [bool(v["latestRun"]) for v in versions] == [True, False], "it never had the first shape"
 

@@ -38,9 +38,9 @@ def test_a_dataset_event_with_a_new_schema_creates_a_version(calls: Calls) -> No
     assert [field["name"] for field in first["fields"]] == ["id"]
     assert [field["name"] for field in second["fields"]] == ["id", "x"]
     assert first["createdByRun"] is second["createdByRun"] is None
-    found = calls.dataset("d")
-    assert (found["currentVersion"], found["currentVersionNumber"]) == (second["version"], 2)
-    assert found["facets"] == second["facets"]
+    dataset = calls.dataset("d")
+    assert (dataset["currentVersion"], dataset["currentVersionNumber"]) == (second["version"], 2)
+    assert dataset["facets"] == second["facets"]
 
 
 def test_a_job_event_gives_a_job_its_edges_without_a_run(calls: Calls) -> None:
@@ -63,8 +63,8 @@ ODD: Document = {"odd": {"v": 1.5}}
 @pytest.mark.parametrize("again", [True, False], ids=["with its schema", "without a schema"])
 def test_a_written_dataset_shows_facets_of_dataset_events(calls: Calls, again: bool) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
-    said = schema("id") if again else {}
-    calls.send(dataset_event(calls, "d", **said, **OWNED, **ODD))
+    fields = schema("id") if again else {}
+    calls.send(dataset_event(calls, "d", **fields, **OWNED, **ODD))
 
     assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
     [version] = calls.versions("d")
@@ -91,9 +91,9 @@ def test_later_versions_keep_facets_of_dataset_events(calls: Calls) -> None:
     assert calls.dataset("d")["facets"] == schema("y") | OWNED | ODD
 
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
-    found = calls.dataset("d")
-    assert [field["name"] for field in found["fields"]] == ["y"]
-    assert found["facets"] == schema("y") | OWNED | ODD, "the declared schema is of other fields"
+    dataset = calls.dataset("d")
+    assert [field["name"] for field in dataset["fields"]] == ["y"]
+    assert dataset["facets"] == schema("y") | OWNED | ODD, "the declared schema has other fields"
     assert len(calls.versions("d")) == 4
 
 
@@ -102,17 +102,17 @@ def made_from(calls: Calls, field: str) -> Document:
     return {"columnLineage": {"fields": {"id": {"inputFields": [source]}}}}
 
 
-def sources(calls: Calls, **asked: Any) -> list[str]:
+def sources(calls: Calls, **params: Any) -> list[str]:
     """Return the sources of the field `id` of `d` in the graph."""
     node = f"datasetField:{calls.namespace}:d:id"
-    graph = calls.get("column-lineage", nodeId=node, **asked)["graph"]
-    return sorted(found["data"]["field"] for found in graph if found["id"] != node)
+    graph = calls.get("column-lineage", nodeId=node, **params)["graph"]
+    return sorted(each["data"]["field"] for each in graph if each["id"] != node)
 
 
 def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -> None:
-    raw, made = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
+    raw, output = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
     by_run = calls.named("d", **schema("id"), **made_from(calls, "c"))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
     before = calls.now()
     calls.send(dataset_event(calls, "d", **made_from(calls, "a")))
     assert sources(calls) == ["a"]
@@ -121,8 +121,8 @@ def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -
     assert [source["field"] for source in column["inputFields"]] == ["a"]
 
     late = dataset_event(calls, "d", **made_from(calls, "b"))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
-    assert sources(calls) == ["a"], "the next version says nothing of it"
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
+    assert sources(calls) == ["a"], "the next version reports no lineage"
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[by_run])
     calls.send(late)
     assert sources(calls) == ["c"], "the latest word stands"
@@ -168,8 +168,8 @@ def test_job_event_facets_are_merged_with_the_newest_runs(calls: Calls) -> None:
     assert calls.job("j")["facets"] == SQL | OWNED | ODD
     calls.report("START", new_run_id(), "j", job_facets=OWNED_BY_BOB)
     assert calls.job("j")["facets"] == OWNED_BY_BOB | ODD
-    [listed] = calls.get("namespaces", calls.namespace, "jobs")["jobs"]
-    assert listed["facets"] == OWNED_BY_BOB | ODD
+    [job] = calls.get("namespaces", calls.namespace, "jobs")["jobs"]
+    assert job["facets"] == OWNED_BY_BOB | ODD
 
 
 GONE: Document = {"_deleted": True}
@@ -180,26 +180,28 @@ def test_a_deleted_facet_removes_its_earlier_value(calls: Calls) -> None:
     words = {"documentation": {"description": "old words"}, **schema("id")}
     none = {"documentation": GONE, "columnLineage": GONE}
 
-    def say(facets: Document) -> None:
-        made = [calls.named("d", **facets)]
-        told = {name: facet for name, facet in facets.items() if name == "documentation"}
-        calls.report("COMPLETE", new_run_id(), "j", job_facets=told, inputs=["raw"], outputs=made)
+    def report(facets: Document) -> None:
+        outputs = [calls.named("d", **facets)]
+        job_facets = {name: facet for name, facet in facets.items() if name == "documentation"}
+        calls.report(
+            "COMPLETE", new_run_id(), "j", job_facets=job_facets, inputs=["raw"], outputs=outputs
+        )
 
-    say({**words, **columns})
+    report({**words, **columns})
     assert calls.dataset("d")["columnLineage"] is not None
     calls.send(dataset_event(calls, "d", **none))
     declared = calls.dataset("d")
     assert declared["facets"] == schema("id")
     assert (declared["description"], declared["columnLineage"]) == (None, None)
 
-    say({**words, **columns})
+    report({**words, **columns})
     assert calls.dataset("d")["facets"] == {**words, **columns}
     assert (calls.dataset("d")["description"], calls.job("j")["description"]) == ("old words",) * 2
     late = dataset_event(calls, "d", **none)
-    say(none)
+    report(none)
     calls.send(late)
-    for found in (calls.dataset("d"), calls.versions("d")[-1]):
-        assert (found["facets"], found["description"]) == (schema("id"), None)
+    for shown in (calls.dataset("d"), calls.versions("d")[-1]):
+        assert (shown["facets"], shown["description"]) == (schema("id"), None)
     assert (calls.job("j")["facets"], calls.job("j")["description"]) == ({}, None)
 
 
@@ -301,9 +303,9 @@ def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
     outputs += [calls.named(f"out/{number}") for number in range(many)]
     calls.report("COMPLETE", run, "j", inputs=inputs, outputs=outputs)
 
-    found = calls.run(run)
-    assert len(found["inputDatasetVersions"]) == many
-    assert len(found["outputDatasetVersions"]) == many + 1
+    stored = calls.run(run)
+    assert len(stored["inputDatasetVersions"]) == many
+    assert len(stored["outputDatasetVersions"]) == many + 1
     assert len(calls.dataset("wide")["fields"]) == 5_000
     assert len(calls.get("lineage", nodeId=f"run:{run}")["graph"]) == 2 * many + 2
 
@@ -312,9 +314,9 @@ def test_a_dataset_named_twice_in_an_event_exists_once(calls: Calls) -> None:
     run = new_run_id()
     outputs = [calls.named("d", **schema("a")), calls.named("d", **schema("b")), calls.named("d")]
     calls.report("COMPLETE", run, "j", inputs=["d", "d"], outputs=outputs)
-    found = calls.run(run)
-    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+    dataset = calls.run(run)
+    assert [v["number"] for v in dataset["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in dataset["outputDatasetVersions"]] == [2]
     assert [field["name"] for field in calls.dataset("d")["fields"]] == ["b"]
 
 
@@ -330,8 +332,8 @@ def test_a_restoring_event_without_a_run_counts_from_its_time(calls: Calls, by_j
 
     def deleted(at: str) -> bool:
         node = f"dataset:{calls.namespace}:d"
-        found = calls.get("lineage", nodeId=node, hops=0, asOf=at)
-        return bool(found["graph"][0]["data"]["deleted"])
+        page = calls.get("lineage", nodeId=node, hops=0, asOf=at)
+        return bool(page["graph"][0]["data"]["deleted"])
 
     assert deleted(dropped["eventTime"])
     assert not deleted(back["eventTime"])

@@ -54,15 +54,15 @@ def test_a_version_inherits_facets_that_its_run_did_not_report(calls: Calls) -> 
     write(calls, "totals")
 
     second = calls.dataset("totals")
-    kept = ("fields", "columnLineage", "description", "facets")
-    assert [second[name] for name in kept] == [first[name] for name in kept]
+    inherited = ("fields", "columnLineage", "description", "facets")
+    assert [second[name] for name in inherited] == [first[name] for name in inherited]
     assert second["currentVersionNumber"] == 2
     one, two = calls.versions("totals")
-    kept = ("fields", "description", "facets", "currentSchemaVersion")
-    assert [two[name] for name in kept] == [one[name] for name in kept]
+    inherited = ("fields", "description", "facets", "currentSchemaVersion")
+    assert [two[name] for name in inherited] == [one[name] for name in inherited]
     node = f"datasetField:{calls.namespace}:totals:total"
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert {shown["data"]["field"] for shown in graph} == {"total", "price"}
+    assert {node["data"]["field"] for node in graph} == {"total", "price"}
 
 
 def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:
@@ -76,11 +76,11 @@ def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:
     calls.report("COMPLETE", early, "write", outputs=[late], at=at)
 
     assert [field["name"] for field in calls.dataset("totals")["fields"]] == ["fresh"]
-    found = {
+    counts = {
         word: calls.get("search", q=word, namespace=calls.namespace)["totalCount"]
         for word in ("fresh", "old")
     }
-    assert found == {"fresh": 1, "old": 0}
+    assert counts == {"fresh": 1, "old": 0}
 
 
 def test_facets_about_a_single_version_are_not_inherited(calls: Calls) -> None:
@@ -101,9 +101,9 @@ def test_an_empty_facet_removes_column_lineage(calls: Calls, empty: Document) ->
     write(calls, calls.named("totals", columnLineage=empty))
     write(calls, "totals")
 
-    found = calls.dataset("totals")
-    assert made_from(found) == {}
-    assert [field["name"] for field in found["fields"]] == ["total", "country"]
+    dataset = calls.dataset("totals")
+    assert made_from(dataset) == {}
+    assert [field["name"] for field in dataset["fields"]] == ["total", "country"]
 
 
 def test_a_removed_column_loses_its_lineage_for_good(calls: Calls) -> None:
@@ -122,9 +122,9 @@ def test_a_declaration_with_a_new_schema_keeps_column_lineage(calls: Calls) -> N
 
     declare(calls, calls.named("totals", **schema("total", "currency")))
 
-    found = calls.dataset("totals")
-    assert made_from(found) == {"total": ["price"]}
-    assert found["currentVersionNumber"] == 2
+    dataset = calls.dataset("totals")
+    assert made_from(dataset) == {"total": ["price"]}
+    assert dataset["currentVersionNumber"] == 2
 
 
 def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> None:
@@ -135,8 +135,8 @@ def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> Non
     calls.put_dataset("totals", fields=[{"name": "total", "type": "DECIMAL"}])
     write(calls, "totals")
 
-    for found in (calls.dataset("totals"), calls.versions("totals")[1]):
-        assert [(field["name"], field["type"]) for field in found["fields"]] == [
+    for shown in (calls.dataset("totals"), calls.versions("totals")[1]):
+        assert [(field["name"], field["type"]) for field in shown["fields"]] == [
             ("total", "DECIMAL")
         ]
     assert made_from(calls.dataset("totals")) == {"total": ["price"]}
@@ -151,7 +151,7 @@ def test_inherited_lineage_replaces_lineage_declared_earlier(calls: Calls) -> No
     assert made_from(calls.dataset("totals")) == {"total": ["written"]}
     node = f"datasetField:{calls.namespace}:totals:total"
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert {shown["data"]["field"] for shown in graph} == {"total", "written"}
+    assert {each["data"]["field"] for each in graph} == {"total", "written"}
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -187,8 +187,8 @@ def test_runs_that_report_in_any_order_inherit_the_same(
     node = f"dataset:{calls.namespace}:totals"
     for moment, fields in zip(at, (2, 2, 1, 1), strict=True):
         graph = calls.get("column-lineage", nodeId=node, asOf=moment, depth=1)["graph"]
-        made = [each for each in graph if each["data"]["inputFields"]]
-        assert len(made) == fields
+        derived = [each for each in graph if each["data"]["inputFields"]]
+        assert len(derived) == fields
 
 
 def test_a_late_report_reaches_the_versions_that_inherit(calls: Calls) -> None:
@@ -216,29 +216,29 @@ def test_versions_of_lots_inherit_too(calls: Calls) -> None:
     framework.run_once("make")
     framework.register("totals", "3")
 
-    found = calls.dataset("totals")
-    assert found["currentVersionNumber"] == 4
-    kept = ("fields", "columnLineage", "description")
-    assert [found[name] for name in kept] == [first[name] for name in kept]
-    assert found["facets"]["ownership"] == first["facets"]["ownership"]
+    dataset = calls.dataset("totals")
+    assert dataset["currentVersionNumber"] == 4
+    inherited = ("fields", "columnLineage", "description")
+    assert [dataset[name] for name in inherited] == [first[name] for name in inherited]
+    assert dataset["facets"]["ownership"] == first["facets"]["ownership"]
 
 
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_a_readers_schema_is_kept_if_no_writer_reports_one(
     calls: Calls, reader_first: bool
 ) -> None:
-    seen = calls.named("orders", **schema("id", "price"))
+    input = calls.named("orders", **schema("id", "price"))
     if reader_first:
-        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
         write(calls, "orders")
     else:
         write(calls, "orders")
-        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
 
-    found, version = calls.dataset("orders"), calls.versions("orders")[-1]
-    for shown in (found, version):
-        assert [field["name"] for field in shown["fields"]] == ["id", "price"]
-    assert found["facets"]["schema"] == schema("id", "price")["schema"]
+    dataset, version = calls.dataset("orders"), calls.versions("orders")[-1]
+    for each in (dataset, version):
+        assert [field["name"] for field in each["fields"]] == ["id", "price"]
+    assert dataset["facets"]["schema"] == schema("id", "price")["schema"]
     graph = calls.get("lineage", nodeId=f"dataset:{calls.namespace}:orders", depth=0)["graph"]
     assert [field["name"] for field in graph[0]["data"]["fields"]] == ["id", "price"]
     columns = calls.get("column-lineage", nodeId=f"dataset:{calls.namespace}:orders")["graph"]
@@ -250,14 +250,14 @@ def test_a_readers_schema_is_kept_if_no_writer_reports_one(
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_a_writers_schema_wins_over_a_readers(calls: Calls, reader_first: bool) -> None:
     write(calls, "orders")
-    seen = calls.named("orders", **schema("seen"))
-    written = calls.named("orders", **schema("written"))
+    input = calls.named("orders", **schema("seen"))
+    output = calls.named("orders", **schema("written"))
     if reader_first:
-        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
-        write(calls, written)
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
+        write(calls, output)
     else:
-        write(calls, written)
-        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+        write(calls, output)
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
 
     assert [field["name"] for field in calls.dataset("orders")["fields"]] == ["written"]
     write(calls, "orders")

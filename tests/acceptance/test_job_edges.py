@@ -6,14 +6,14 @@ from tests.acceptance.calls import Calls, Document, new_run_id
 def graph(calls: Calls, job: str, **params: object) -> dict[str, Document]:
     """Return the node ids of the graph around a job, without the namespace."""
     node = f"job:{calls.namespace}:{job}"
-    found = calls.get("lineage", nodeId=node, **params)["graph"]  # type: ignore[arg-type]
-    return {each["id"].replace(f":{calls.namespace}:", " "): each for each in found}
+    nodes = calls.get("lineage", nodeId=node, **params)["graph"]  # type: ignore[arg-type]
+    return {each["id"].replace(f":{calls.namespace}:", " "): each for each in nodes}
 
 
 def sides(calls: Calls, job: str) -> tuple[list[str], list[str]]:
     """Return the names of the job's current inputs and outputs."""
-    found = calls.job(job)
-    return [d["name"] for d in found["inputs"]], [d["name"] for d in found["outputs"]]
+    document = calls.job(job)
+    return [d["name"] for d in document["inputs"]], [d["name"] for d in document["outputs"]]
 
 
 def test_a_running_job_shows_its_lineage_before_it_ends(calls: Calls) -> None:

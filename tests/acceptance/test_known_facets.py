@@ -44,14 +44,14 @@ def test_a_symlink_is_a_second_name_of_the_same_dataset(calls: Calls) -> None:
     reader = new_run_id()
     calls.report("COMPLETE", reader, "read", inputs=["shop.orders"])
 
-    found = calls.dataset("shop.orders")
-    assert found == calls.dataset("/lake/orders")
-    assert found["aliases"] == [second]
+    dataset = calls.dataset("shop.orders")
+    assert dataset == calls.dataset("/lake/orders")
+    assert dataset["aliases"] == [second]
     [read] = calls.run(reader)["inputDatasetVersions"]
-    assert read["datasetVersionId"]["version"] == found["currentVersion"]
+    assert read["datasetVersionId"]["version"] == dataset["currentVersion"]
     assert read["datasetVersionId"]["name"] == "/lake/orders"
-    listed = calls.get("namespaces", calls.namespace, "datasets")
-    assert [dataset["name"] for dataset in listed["datasets"]] == ["/lake/orders"]
+    page = calls.get("namespaces", calls.namespace, "datasets")
+    assert [dataset["name"] for dataset in page["datasets"]] == ["/lake/orders"]
     graph = calls.get("lineage", nodeId=f"dataset:{calls.namespace}:shop.orders")["graph"]
     assert {node["data"]["name"] for node in graph} == {"/lake/orders", "write", "read"}
 
@@ -132,25 +132,25 @@ def test_column_lineage_shows_unknown_sources_without_creating_datasets(
         f"datasetField:{calls.namespace}:{field}" for field in ("totals:total", "seed:price")
     )
     now = calls.get("column-lineage", nodeId=node)
-    for asked in (now, calls.get("column-lineage", nodeId=node, asOf=calls.now())):
-        graph = asked["graph"]
-        found = {shown["id"]: shown["data"] for shown in graph}
-        assert found.keys() == {node, seed}
-        assert (found[seed]["datasetVersion"], found[seed]["fieldType"]) == (None, "")
+    for answer in (now, calls.get("column-lineage", nodeId=node, asOf=calls.now())):
+        graph = answer["graph"]
+        nodes = {each["id"]: each["data"] for each in graph}
+        assert nodes.keys() == {node, seed}
+        assert (nodes[seed]["datasetVersion"], nodes[seed]["fieldType"]) == (None, "")
     calls.get("namespaces", calls.namespace, "datasets", "seed", status=404)
-    listed = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
-    assert [d["name"] for d in listed] == ["totals"]
+    datasets = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
+    assert [d["name"] for d in datasets] == ["totals"]
 
-    made = calls.named("seed", **schema("price"))
-    calls.report("COMPLETE", new_run_id(), "load", outputs=[made])
+    output = calls.named("seed", **schema("price"))
+    calls.report("COMPLETE", new_run_id(), "load", outputs=[output])
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert {shown["id"]: shown["data"]["fieldType"] for shown in graph} == {
+    assert {each["id"]: each["data"]["fieldType"] for each in graph} == {
         node: "INTEGER",
         seed: "INTEGER",
     }
     calls.ask("DELETE", path("namespaces", calls.namespace, "datasets", "seed"))
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert [shown["id"] for shown in graph] == [node]
+    assert [each["id"] for each in graph] == [node]
 
 
 def test_a_field_with_an_invalid_name_is_omitted(calls: Calls) -> None:
@@ -169,15 +169,15 @@ def test_a_dropped_dataset_is_deleted_until_it_is_written_again(calls: Calls) ->
     calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id"))])
     calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
     assert calls.dataset("d")["deleted"]
-    listed = calls.get("namespaces", calls.namespace, "datasets")
-    assert (listed["datasets"], listed["totalCount"]) == ([], 0)
+    page = calls.get("namespaces", calls.namespace, "datasets")
+    assert (page["datasets"], page["totalCount"]) == ([], 0)
 
     calls.report(
         "COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **lifecycle("CREATE"))]
     )
-    found = calls.dataset("d")
-    assert (found["deleted"], found["lastLifecycleState"]) == (False, "CREATE")
-    assert found["currentVersionNumber"] == 3
+    dataset = calls.dataset("d")
+    assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "CREATE")
+    assert dataset["currentVersionNumber"] == 3
     states = [version["lifecycleState"] for version in calls.versions("d")]
     assert states == ["", "DROP", "CREATE"]
 
@@ -196,9 +196,9 @@ def test_only_a_later_reader_restores_a_dropped_dataset(
 def test_a_failed_drop_drops_nothing(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     calls.report("FAIL", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
-    found = calls.dataset("d")
-    assert (found["deleted"], found["lastLifecycleState"]) == (False, "")
-    assert found["currentVersionNumber"] == 1
+    dataset = calls.dataset("d")
+    assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "")
+    assert dataset["currentVersionNumber"] == 1
 
 
 def test_nominal_times_give_the_interval_of_a_run(calls: Calls) -> None:
@@ -206,10 +206,10 @@ def test_nominal_times_give_the_interval_of_a_run(calls: Calls) -> None:
     times = {"nominalStartTime": "2026-11-14T00:00:00Z", "nominalEndTime": "2026-11-15T00:00:00Z"}
     calls.report("START", run, "j", run_facets={"nominalTime": times})
     calls.report("COMPLETE", run, "j")
-    found = calls.run(run)
-    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
-    assert found["nominalEndTime"] == "2026-11-15T00:00:00.000Z"
-    assert found["facets"]["nominalTime"] == times
+    shown = calls.run(run)
+    assert shown["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert shown["nominalEndTime"] == "2026-11-15T00:00:00.000Z"
+    assert shown["facets"]["nominalTime"] == times
 
 
 def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Calls) -> None:
@@ -225,9 +225,9 @@ def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Call
         outputs=[calls.named("people", tags={"tags": [{"key": "gold"}]})],
     )
 
-    found = calls.dataset("people")
-    assert found["tags"] == ["gold", f"pii{word}", "tier:1"]
-    tags = {field["name"]: field["tags"] for field in found["fields"]}
+    dataset = calls.dataset("people")
+    assert dataset["tags"] == ["gold", f"pii{word}", "tier:1"]
+    tags = {field["name"]: field["tags"] for field in dataset["fields"]}
     assert tags == {"id": [], "email": ["gdpr"]}
     assert calls.job("j")["tags"] == [f"pii{word}", "tier:1"]
     results = calls.get("search", q=f"pii{word}")["results"]
@@ -260,16 +260,20 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
         "dataQualityAssertions": {"assertions": [{"assertion": "not_null", "success": True}]},
     }
     statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
-    read = calls.named("in") | {"inputFacets": metrics}
-    written = calls.named("out") | {"outputFacets": statistics}
+    input = calls.named("in") | {"inputFacets": metrics}
+    output = calls.named("out") | {"outputFacets": statistics}
     first, second = new_run_id(), new_run_id()
-    calls.report("COMPLETE", first, "j", inputs=[read], outputs=[written])
+    calls.report("COMPLETE", first, "j", inputs=[input], outputs=[output])
     calls.report("COMPLETE", second, "j", inputs=["in"], outputs=["out"])
 
-    [given], [made] = (calls.run(first)[f"{side}DatasetVersions"] for side in ("input", "output"))
-    assert (given["facets"], made["facets"]) == (metrics, statistics)
-    [given], [made] = (calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output"))
-    assert (given["facets"], made["facets"]) == ({}, {})
+    [input_version], [output_version] = (
+        calls.run(first)[f"{side}DatasetVersions"] for side in ("input", "output")
+    )
+    assert (input_version["facets"], output_version["facets"]) == (metrics, statistics)
+    [input_version], [output_version] = (
+        calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output")
+    )
+    assert (input_version["facets"], output_version["facets"]) == ({}, {})
 
 
 def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
@@ -302,10 +306,13 @@ def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
 )
 def test_a_facet_of_the_wrong_shape_is_kept_and_ignored(calls: Calls, facet: Document) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **facet)])
-    found = calls.dataset("d")
-    assert found["facets"] == {name: value for name, value in facet.items() if value is not None}
-    assert found["fields"] in ([], [{"name": "id", "type": None, "tags": [], "description": None}])
-    assert (found["description"], found["tags"], found["deleted"]) == (None, [], False)
+    dataset = calls.dataset("d")
+    assert dataset["facets"] == {name: value for name, value in facet.items() if value is not None}
+    assert dataset["fields"] in (
+        [],
+        [{"name": "id", "type": None, "tags": [], "description": None}],
+    )
+    assert (dataset["description"], dataset["tags"], dataset["deleted"]) == (None, [], False)
 
 
 def test_facet_names_of_only_dots_are_ignored(calls: Calls) -> None:
@@ -323,9 +330,9 @@ def test_facet_names_of_only_dots_are_ignored(calls: Calls) -> None:
     outputs = [{"namespace": calls.namespace, "name": "out", "facets": facets}]
     calls.report("COMPLETE", run, "job", run_facets={"parent": parent}, outputs=outputs)
     assert calls.run(run)["parent"] is None
-    found = calls.dataset("out")
-    assert [alias["name"] for alias in found["aliases"]] == ["out2"]
-    assert found["tags"] == ["kept"]
-    assert found["sourceName"] == calls.namespace
+    dataset = calls.dataset("out")
+    assert [alias["name"] for alias in dataset["aliases"]] == ["out2"]
+    assert dataset["tags"] == ["kept"]
+    assert dataset["sourceName"] == calls.namespace
     # A column may have this name: R names an unnamed column ".".
-    assert [field["name"] for field in found["fields"]] == ["x", "."]
+    assert [field["name"] for field in dataset["fields"]] == ["x", "."]

@@ -34,10 +34,10 @@ def test_a_late_start_does_not_reset_a_run(calls: Calls, end: str) -> None:
     calls.send(start)
     calls.send(start)
 
-    found = calls.run(run)
-    assert (found["state"], found["endedAt"]) == (ended["state"], ended["endedAt"])
-    assert found["startedAt"][:19] == start["eventTime"][:19]
-    assert [v["datasetVersionId"]["name"] for v in found["inputDatasetVersions"]] == ["a"]
+    shown = calls.run(run)
+    assert (shown["state"], shown["endedAt"]) == (ended["state"], ended["endedAt"])
+    assert shown["startedAt"][:19] == start["eventTime"][:19]
+    assert [v["datasetVersionId"]["name"] for v in shown["inputDatasetVersions"]] == ["a"]
     assert calls.job("j")["latestRun"]["state"] == ended["state"]
     assert [d["name"] for d in calls.job("j")["inputs"]] == ["a"]
 
@@ -87,12 +87,12 @@ def test_readers_of_a_later_version_do_not_change_earlier_ones(calls: Calls) -> 
     calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id", "x"))])
     read(second, "id", "x")
 
-    def known() -> list[list[str]]:
+    def fields() -> list[list[str]]:
         return [[field["name"] for field in each["fields"]] for each in calls.versions("d")]
 
-    assert known() == [["id"], ["id", "x"]]
+    assert fields() == [["id"], ["id", "x"]]
     read(first, "id", "y")  # a reader may still report it
-    assert known() == [["id", "y"], ["id", "x"]]
+    assert fields() == [["id", "y"], ["id", "x"]]
 
 
 def test_a_run_that_updates_a_dataset_reads_the_previous_version(calls: Calls) -> None:
@@ -100,9 +100,9 @@ def test_a_run_that_updates_a_dataset_reads_the_previous_version(calls: Calls) -
     run = new_run_id()
     calls.report("COMPLETE", run, "update", outputs=["d"])
     calls.report("START", run, "update", inputs=["d"])
-    found = calls.run(run)
-    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+    shown = calls.run(run)
+    assert [v["number"] for v in shown["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in shown["outputDatasetVersions"]] == [2]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -125,8 +125,8 @@ def test_a_run_belongs_to_the_job_that_it_names_last(
     assert [each["name"] for each in job["inputs"]] == ["a"]
     assert [each["name"] for each in job["outputs"]] == ["d"]
     assert job["latestRun"]["id"] == run
-    listed = calls.get("namespaces", calls.namespace, "jobs")
-    assert ([each["name"] for each in listed["jobs"]], listed["totalCount"]) == (["k"], 1)
+    page = calls.get("namespaces", calls.namespace, "jobs")
+    assert ([each["name"] for each in page["jobs"]], page["totalCount"]) == (["k"], 1)
     calls.get("namespaces", calls.namespace, "jobs", "unknown", status=404)
 
 
@@ -158,8 +158,8 @@ def test_a_child_event_may_only_move_its_parents_start_back(
     for index in order:
         calls.send(events[index])
     began, ended = (event["eventTime"][:19] for event in events[:2])
-    found = calls.run(parent)
-    assert (found["createdAt"][:19], found["updatedAt"][:19]) == (began, ended)
+    shown = calls.run(parent)
+    assert (shown["createdAt"][:19], shown["updatedAt"][:19]) == (began, ended)
     [version] = calls.get("namespaces", calls.namespace, "jobs", "flow", "versions")["versions"]
     assert version["createdAt"][:19] == began
     assert calls.dataset("d")["updatedAt"][:19] == ended
@@ -179,10 +179,10 @@ def test_events_and_rest_calls_may_report_one_run(calls: Calls) -> None:
     run = calls.create_run("j", nominalStartTime="2026-11-14T00:00:00Z", args={"day": "14"})
     calls.report("START", run, "j", inputs=["a"])
     calls.report("RUNNING", run, "j", outputs=["b"])
-    found = calls.mark(run, "complete")
-    assert (found["state"], found["args"]) == ("COMPLETED", {"day": "14"})
-    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [1]
+    shown = calls.mark(run, "complete")
+    assert (shown["state"], shown["args"]) == ("COMPLETED", {"day": "14"})
+    assert shown["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert [v["number"] for v in shown["outputDatasetVersions"]] == [1]
     assert calls.dataset("b")["currentVersionNumber"] == 1
 
 

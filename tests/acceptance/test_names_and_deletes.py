@@ -33,8 +33,8 @@ def test_any_valid_name_works_in_every_call(calls: Calls, name: str) -> None:
     assert spaced.dataset(name)["id"] == {"namespace": namespace, "name": name}
     assert spaced.job(name)["id"] == {"namespace": namespace, "name": name}
     assert spaced.get("namespaces", namespace)["name"] == namespace
-    listed = spaced.get("namespaces", namespace, "datasets")["datasets"]
-    assert [d["name"] for d in listed] == sorted([name, f"{name}#in"])
+    datasets = spaced.get("namespaces", namespace, "datasets")["datasets"]
+    assert [d["name"] for d in datasets] == sorted([name, f"{name}#in"])
     [version] = spaced.versions(name)
     of_dataset = ("namespaces", namespace, "datasets", name)
     assert spaced.get(*of_dataset, "versions", version["version"])["number"] == 1
@@ -59,8 +59,8 @@ def test_a_deleted_dataset_is_hidden_and_can_be_restored(calls: Calls) -> None:
     calls.get(*where, status=404)
     calls.get(*where, "versions", status=404)
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 0
-    found = calls.get("search", q="d", namespace=calls.namespace, filter="DATASET")
-    assert (found["results"], found["totalCount"]) == ([], 0)
+    results = calls.get("search", q="d", namespace=calls.namespace, filter="DATASET")
+    assert (results["results"], results["totalCount"]) == ([], 0)
     nodes = calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]
     assert [node["type"] for node in nodes] == ["JOB"]
 
@@ -88,8 +88,8 @@ def test_deleting_and_restoring_a_namespace_includes_its_contents(calls: Calls) 
     assert calls.ask("DELETE", where)["isHidden"] is True
     for segments in (("datasets", "a"), ("datasets", "b"), ("jobs", "j")):
         calls.get("namespaces", calls.namespace, *segments, status=404)
-    listed = calls.get("namespaces", limit=10_000)["namespaces"]
-    assert all(n["name"] != calls.namespace for n in listed if not n["isHidden"])
+    namespaces = calls.get("namespaces", limit=10_000)["namespaces"]
+    assert all(n["name"] != calls.namespace for n in namespaces if not n["isHidden"])
 
     assert calls.ask("POST", f"{where}/restore")["isHidden"] is False
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
@@ -97,14 +97,14 @@ def test_deleting_and_restoring_a_namespace_includes_its_contents(calls: Calls) 
     assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
 
 
-def listed(calls: Calls, kind: str) -> list[str]:
+def names_in(calls: Calls, kind: str) -> list[str]:
     """Return the names of one kind in a namespace. Its count and search must agree."""
     page = calls.get("namespaces", calls.namespace, kind)
     names = sorted(each["name"] for each in page[kind])
-    found = calls.get(
+    results = calls.get(
         "search", q=calls.namespace, namespace=calls.namespace, filter=kind.upper()[:-1]
     )
-    assert page["totalCount"] == found["totalCount"] == len(names)
+    assert page["totalCount"] == results["totalCount"] == len(names)
     return names
 
 
@@ -117,10 +117,10 @@ def test_restoring_a_namespace_keeps_earlier_deletions_in_it(calls: Calls) -> No
     calls.ask("DELETE", f"{where}/jobs/k")
 
     calls.ask("DELETE", where)
-    assert (listed(calls, "datasets"), listed(calls, "jobs")) == ([], [])
+    assert (names_in(calls, "datasets"), names_in(calls, "jobs")) == ([], [])
     calls.ask("DELETE", where)  # the second delete hides nothing more and loses nothing
     calls.ask("POST", f"{where}/restore")
-    assert (listed(calls, "datasets"), listed(calls, "jobs")) == (["b"], ["j"])
+    assert (names_in(calls, "datasets"), names_in(calls, "jobs")) == (["b"], ["j"])
 
 
 @pytest.mark.parametrize("by", ["stating it", "an event"])
@@ -135,9 +135,9 @@ def test_contents_can_be_restored_after_their_namespace_returned_empty(
     else:
         calls.report("START", new_run_id(), "k", at="2099-01-01T00:00:00Z")
     assert calls.ask("GET", where)["isHidden"] is False
-    assert listed(calls, "datasets") == []
+    assert names_in(calls, "datasets") == []
     calls.ask("POST", f"{where}/restore")
-    assert listed(calls, "datasets") == ["a", "b"]
+    assert names_in(calls, "datasets") == ["a", "b"]
 
 
 WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
@@ -166,7 +166,7 @@ def test_restoring_contents_restores_their_deleted_namespace(calls: Calls, write
 
     WRITES_AGAIN[write](calls)
     assert calls.get("namespaces", calls.namespace)["isHidden"] is False
-    back = listed(calls, "datasets") + listed(calls, "jobs")
+    back = names_in(calls, "datasets") + names_in(calls, "jobs")
     assert back == (["j"] if "job" in write else ["d"])
 
 
@@ -181,7 +181,7 @@ def test_a_later_child_restores_its_deleted_parent_job(calls: Calls) -> None:
     later = "2099-01-01T00:00:00Z"
     calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent}, at=later)
     assert calls.job("dag")["latestRun"]["id"] == parent["run"]["runId"]
-    assert listed(calls, "jobs") == ["dag", "dag.task"]
+    assert names_in(calls, "jobs") == ["dag", "dag.task"]
 
 
 @pytest.mark.parametrize("what", ["dataset", "job", "namespace"])

@@ -46,8 +46,8 @@ def test_tasks_are_children_of_their_dag_run_and_end(calls: Calls, dags: Recordi
 def test_assets_and_tables_join_the_tasks(dags: Recording) -> None:
     [clean] = of(dags, "shop_daily.clean")
     [raw] = of(dags, "shop_daily.make_raw")
-    made = dags.makers("/data/raw/orders.csv", FILES)
-    assert made[read(clean)["/data/raw/orders.csv"]] == raw["id"]
+    makers = dags.makers("/data/raw/orders.csv", FILES)
+    assert makers[read(clean)["/data/raw/orders.csv"]] == raw["id"]
 
     [fill], [sums] = of(dags, "shop_daily.sql.fill"), of(dags, "shop_daily.sql.sum")
     assert dags.makers(ORDERS, DATABASE)[read(sums)[ORDERS]] == fill["id"]
@@ -65,8 +65,8 @@ def test_a_failed_check_is_shown_with_its_input(dags: Recording) -> None:
     [check] = of(dags, "shop_daily.sql.check")
     assert check["state"] == "FAILED"
     [orders] = check["inputDatasetVersions"]
-    told = orders["facets"]["dataQualityAssertions"]["assertions"]
-    assert [each["assertion"] for each in told if not each["success"]] == ["accepted_range"]
+    assertions = orders["facets"]["dataQualityAssertions"]["assertions"]
+    assert [each["assertion"] for each in assertions if not each["success"]] == ["accepted_range"]
 
 
 def test_the_tags_of_a_dag_keep_their_names(calls: Calls, dags: Recording) -> None:

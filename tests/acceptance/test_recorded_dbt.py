@@ -75,5 +75,5 @@ def test_a_failed_test_is_shown_with_its_input(
         for each in run["inputDatasetVersions"]
         if each["datasetVersionId"]["name"] == STAGED
     ]
-    told = facets["dataQualityAssertions"]["assertions"]
-    assert [each["assertion"] for each in told if not each["success"]] == failed
+    assertions = facets["dataQualityAssertions"]["assertions"]
+    assert [each["assertion"] for each in assertions if not each["success"]] == failed

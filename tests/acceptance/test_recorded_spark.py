@@ -95,16 +95,16 @@ def test_join_and_filter_keys_are_shown_as_indirect_lineage(calls: Calls, spark:
 def test_fields_that_depend_on_a_join_key_are_downstream(calls: Calls, spark: Recording) -> None:
     node = f"datasetField:{spark.space('file')}:{LAKE}/orders:customer_id"
 
-    def below(**asked: bool) -> set[str]:
-        graph = calls.get("column-lineage", nodeId=node, depth=1, withDownstream=True, **asked)
+    def downstream(**params: bool) -> set[str]:
+        graph = calls.get("column-lineage", nodeId=node, depth=1, withDownstream=True, **params)
         return {
             each["data"]["field"]
             for each in graph["graph"]
             if each["data"]["dataset"] == f"{LAKE}/by_country"
         }
 
-    assert below() == set()
-    assert below(withIndirect=True) == {"country", "total"}
+    assert downstream() == set()
+    assert downstream(withIndirect=True) == {"country", "total"}
 
 
 def _types(fields: list[Document]) -> dict[tuple[str, str], str]:

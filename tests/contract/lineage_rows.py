@@ -70,9 +70,9 @@ class Scene:
 
     def dataset(self, name: str, namespace: str = NAMESPACE, **values: object) -> DatasetRow:
         """Return a dataset. Create it if it is new."""
-        found = ids.dataset_id(namespace, name)
-        row = replace(self.datasets.get(found) or dataset(name, namespace), **values)
-        self.datasets[found] = row
+        id = ids.dataset_id(namespace, name)
+        row = replace(self.datasets.get(id) or dataset(name, namespace), **values)
+        self.datasets[id] = row
         return row
 
     def version(
@@ -103,16 +103,16 @@ class Scene:
         **values: object,
     ) -> JobRow:
         """Return a job with these edges. An edge keeps the time when it was first seen."""
-        found = ids.job_id(NAMESPACE, name)
-        row = replace(self.jobs.get(found) or job(name), **values)
-        self.jobs[found] = row
+        id = ids.job_id(NAMESPACE, name)
+        row = replace(self.jobs.get(id) or job(name), **values)
+        self.jobs[id] = row
         for role, names in ((DatasetRole.INPUT, reads), (DatasetRole.OUTPUT, writes)):
             for other in names:
                 dataset_id = self.dataset(other).id
-                known = self.edges.get((found, role, dataset_id))
-                first = min(first_at, known.first_at) if known else first_at
-                edge = EdgeRow(found, role, dataset_id, int(current), first)
-                self.edges[found, role, dataset_id] = edge
+                previous = self.edges.get((id, role, dataset_id))
+                first = min(first_at, previous.first_at) if previous else first_at
+                edge = EdgeRow(id, role, dataset_id, int(current), first)
+                self.edges[id, role, dataset_id] = edge
         return row
 
     def job_version(
@@ -124,10 +124,10 @@ class Scene:
             msgspec.json.encode([{"namespace": NAMESPACE, "name": name} for name in names]).decode()
             for names in (reads, writes)
         ]
-        found = ids.derived_id("shape", owner.id, *sides)
-        row = JobVersionRow(found, owner.id, None, sides[0], sides[1], None, NOW, None)
-        self.job_versions[found] = replace(row, **values)
-        return self.job_versions[found]
+        id = ids.derived_id("shape", owner.id, *sides)
+        row = JobVersionRow(id, owner.id, None, sides[0], sides[1], None, NOW, None)
+        self.job_versions[id] = replace(row, **values)
+        return self.job_versions[id]
 
     def run(
         self,

@@ -36,8 +36,8 @@ PAGE = {"limit": 100, "offset": 0, "since": 0}
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand actions, three of which differ from the others."""
-    with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as found:
-        yield found
+    with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -63,15 +63,17 @@ FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "found"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
+@pytest.mark.parametrize(
+    ("filters", "entries"), FILTERS, ids=[str(filters) for filters, _ in FILTERS]
+)
 def test_each_filter_returns_its_entries_newest_first(
-    url: str, asked: dict[str, Any], found: list[AuditEntry]
+    url: str, filters: dict[str, Any], entries: list[AuditEntry]
 ) -> None:
     with closing(open_database(url)) as database, database.read() as tx:
-        assert _plain(audit.entries(tx, 100, **asked)) == found[:100]
-        assert _plain(audit.entries(tx, 7, 150, **asked)) == found[150:157]
-        assert _plain(audit.entries(tx, 1, 1, **asked)) == found[1:2]
-        assert audit.entries(tx, 0, **asked) == []
+        assert _plain(audit.entries(tx, 100, **filters)) == entries[:100]
+        assert _plain(audit.entries(tx, 7, 150, **filters)) == entries[150:157]
+        assert _plain(audit.entries(tx, 1, 1, **filters)) == entries[1:2]
+        assert audit.entries(tx, 0, **filters) == []
 
 
 def _plain(entries: list[AuditEntry]) -> list[AuditEntry]:
@@ -79,7 +81,7 @@ def _plain(entries: list[AuditEntry]) -> list[AuditEntry]:
     return [msgspec.structs.replace(entry, id=0, hash="") for entry in entries]
 
 
-ASKED: list[tuple[str, dict[str, Any]]] = [
+FILTERED_STATEMENTS: list[tuple[str, dict[str, Any]]] = [
     ("audit_entries", {}),
     ("audit_entries_of", {"who": "boss"}),
     ("audit_entries_of", {"who": "local"}),
@@ -92,12 +94,12 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "asked"), ASKED, ids=str)
+@pytest.mark.parametrize(("name", "filters"), FILTERED_STATEMENTS, ids=str)
 def test_no_filter_scans_entries_that_it_does_not_return(
-    url: str, name: str, asked: dict[str, Any]
+    url: str, name: str, filters: dict[str, Any]
 ) -> None:
     statement = load_statements(url.partition(":")[0], capability_folders())[name]
-    assert walks(url, statement, {**PAGE, **asked}, _is_small, 2 * PAGE["limit"]) == []
+    assert walks(url, statement, {**PAGE, **filters}, _is_small, 2 * PAGE["limit"]) == []
 
 
 def _is_small(step: str) -> bool:

@@ -42,8 +42,8 @@ def show(database: Database, node: str, **options: Any) -> tuple[list[str], set[
 
 def test_a_field_shows_its_source_fields(database: Database) -> None:
     shop().save(database)
-    found, edges = show(database, "datasetField report:total")
-    assert found == ["clean:sum", "raw:a", "raw:b", "report:total"]
+    nodes, edges = show(database, "datasetField report:total")
+    assert nodes == ["clean:sum", "raw:a", "raw:b", "report:total"]
     assert edges == {
         ("clean:sum", "report:total"),
         ("raw:a", "clean:sum"),
@@ -54,15 +54,15 @@ def test_a_field_shows_its_source_fields(database: Database) -> None:
 def test_downstream_fields_appear_only_on_request(database: Database) -> None:
     shop().save(database)
     assert show(database, "datasetField raw:b") == (["raw:b"], set())
-    found, edges = show(database, "datasetField raw:b", with_downstream=True)
-    assert found == ["clean:sum", "raw:b", "report:total"]
+    nodes, edges = show(database, "datasetField raw:b", with_downstream=True)
+    assert nodes == ["clean:sum", "raw:b", "report:total"]
     assert edges == {("raw:b", "clean:sum"), ("clean:sum", "report:total")}
 
 
 def test_the_downstream_walk_never_goes_back_upstream(database: Database) -> None:
     shop().save(database)
-    found, _ = show(database, "datasetField clean:id", with_downstream=True)
-    assert found == ["clean:id", "raw:a"]
+    nodes, _ = show(database, "datasetField clean:id", with_downstream=True)
+    assert nodes == ["clean:id", "raw:a"]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_depth_counts_fields(database: Database, depth: int, expected: list[str]
 
 def test_a_dataset_node_stands_for_all_its_fields(database: Database) -> None:
     shop().save(database)
-    found, _ = show(database, "dataset clean")
-    assert found == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
+    nodes, _ = show(database, "dataset clean")
+    assert nodes == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
 
 
 def test_a_job_node_stands_for_the_fields_it_writes(database: Database) -> None:
@@ -129,8 +129,8 @@ def test_the_walk_ends_on_a_cycle_of_fields(database: Database) -> None:
     table = scene.version("table", 1, published=at(1), fields=fields("x", "y"))
     scene.columns_of(table, {"x": [("table", "y"), ("table", "x")], "y": [("table", "x")]})
     scene.save(database)
-    found, edges = show(database, "datasetField table:x", with_downstream=True)
-    assert found == ["table:x", "table:y"]
+    nodes, edges = show(database, "datasetField table:x", with_downstream=True)
+    assert nodes == ["table:x", "table:y"]
     assert edges == {
         ("table:x", "table:x"),
         ("table:x", "table:y"),
@@ -141,8 +141,8 @@ def test_the_walk_ends_on_a_cycle_of_fields(database: Database) -> None:
 def test_fields_with_one_name_in_two_datasets_stay_separate(database: Database) -> None:
     scene = Scene()
     for name, source in (("b", "a"), ("c", "b"), ("d", "other")):
-        made = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
-        scene.columns_of(made, {"id": [(source, "id")], "x": [(source, "x")]})
+        version = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
+        scene.columns_of(version, {"id": [(source, "id")], "x": [(source, "x")]})
     scene.save(database)
     assert show(database, "datasetField c:id")[0] == ["a:id", "b:id", "c:id"]
     assert show(database, "datasetField a:x", with_downstream=True)[0] == ["a:x", "b:x", "c:x"]
@@ -169,14 +169,14 @@ def test_as_of_uses_the_version_current_at_that_time(database: Database) -> None
     changing().save(database)
     assert show(database, "datasetField clean:id", as_of=at(19))[0] == ["clean:id", "raw:a"]
     assert show(database, "datasetField clean:id", as_of=at(20))[0] == ["clean:id", "raw:b"]
-    found, _ = show(database, "datasetField raw:a", as_of=at(15), with_downstream=True)
-    assert found == ["clean:id", "raw:a"]
+    nodes, _ = show(database, "datasetField raw:a", as_of=at(15), with_downstream=True)
+    assert nodes == ["clean:id", "raw:a"]
 
 
 def test_a_version_in_the_node_id_selects_that_version(database: Database) -> None:
     changing().save(database)
-    for asked, source in (("datasetField clean:id#V1", "raw:a"), ("dataset clean#2", "raw:b")):
-        names = [node.partition("#")[0] for node in show(database, asked)[0]]
+    for node_id, source in (("datasetField clean:id#V1", "raw:a"), ("dataset clean#2", "raw:b")):
+        names = [node.partition("#")[0] for node in show(database, node_id)[0]]
         assert names == ["clean:id", source]
     with pytest.raises(NotFound, match="has no version V3"):
         show(database, "datasetField clean:id#V3")
@@ -205,15 +205,15 @@ def test_a_recreated_dataset_had_no_columns_while_dropped(
     scene.save(database)
     assert "clean:sum" in show(database, "datasetField report:total", as_of=at(29))[0]
     for second in (30, 39):
-        found = show(database, "datasetField report:total", as_of=at(second))[0]
-        assert found == ["report:total"]
+        nodes = show(database, "datasetField report:total", as_of=at(second))[0]
+        assert nodes == ["report:total"]
     assert "clean:sum" in show(database, "datasetField report:total", as_of=at(40))[0]
 
 
 def test_a_field_without_a_schema_appears_through_its_lineage(database: Database) -> None:
     scene = Scene()
-    made = scene.version("made", 1, published=at(1), fields="[]")
-    scene.columns_of(made, {"out": [("source", "in")]})
+    version = scene.version("made", 1, published=at(1), fields="[]")
+    scene.columns_of(version, {"out": [("source", "in")]})
     scene.save(database)
     assert show(database, "datasetField made:out")[0] == ["made:out", "source:in"]
     assert show(database, "datasetField source:in")[0] == ["source:in"]
@@ -237,9 +237,9 @@ def test_a_run_has_no_columns(database: Database) -> None:
 def test_unusual_names_of_datasets_and_fields_are_found(database: Database) -> None:
     scene = Scene()
     odd = "a:b/c d#1"
-    made = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))
-    scene.columns_of(made, {"x:y": [("src", 'quo"te\\')]})
+    version = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))
+    scene.columns_of(version, {"x:y": [("src", 'quo"te\\')]})
     scene.save(database)
     assert show(database, f"datasetField {odd}:x:y")[0] == [f"{odd}:x:y", 'src:quo"te\\']
-    found, _ = show(database, 'datasetField src:quo"te\\', with_downstream=True)
-    assert found == [f"{odd}:x:y", 'src:quo"te\\']
+    nodes, _ = show(database, 'datasetField src:quo"te\\', with_downstream=True)
+    assert nodes == [f"{odd}:x:y", 'src:quo"te\\']

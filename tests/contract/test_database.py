@@ -181,14 +181,14 @@ def test_a_write_block_that_raises_stores_nothing(db: Database, error: type[Base
 
 
 def test_a_failed_write_raises_and_the_next_one_succeeds(db: Database) -> None:
-    known = Thing(new_id())
+    thing = Thing(new_id())
     with db.write() as tx:
-        tx.write("add_ids", [known])
+        tx.write("add_ids", [thing])
 
     def write_it_again() -> None:
         with db.write() as tx:
             tx.execute("set_value", value=7)
-            tx.write("add_ids", [known])
+            tx.write("add_ids", [thing])
             for _ in range(50):
                 tx.write("add_ids", [Thing(new_id())])
                 tx.execute("set_value", value=8)
@@ -276,14 +276,14 @@ def test_a_list_parameter_works_as_a_table(db: Database) -> None:
 
 @pytest.mark.parametrize("put", ["put_things", "put_long_things"])
 def test_rows_come_back_as_they_were_written(db: Database, put: str) -> None:
-    written = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
-    written += [Thing(new_id(), None, number, False) for number in [*NUMBERS, None]]
+    expected = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
+    expected += [Thing(new_id(), None, number, False) for number in [*NUMBERS, None]]
     with db.write() as tx:
-        tx.write(put, written)
+        tx.write(put, expected)
         tx.write(put, [])
-        found = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in written])
-    assert found == written
-    assert things(db) == [(t.id, t.name, t.at, int(t.flag or False)) for t in found]
+        rows = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in expected])
+    assert rows == expected
+    assert things(db) == [(t.id, t.name, t.at, int(t.flag or False)) for t in rows]
     with db.read() as tx:
         assert tx.fetch("things_by_ids", ids=[new_id()]) == []
         assert tx.fetch("things_by_ids", ids=[]) == []

@@ -67,13 +67,13 @@ def test_a_removed_file_accepts_no_more_calls(db: Database, file: Path) -> None:
 
 
 def test_a_replaced_file_is_neither_read_nor_written(db: Database, file: Path) -> None:
-    kept = file.with_name("kept")
-    file.rename(kept)
-    shutil.copy(kept, file)
+    original = file.with_name("kept")
+    file.rename(original)
+    shutil.copy(original, file)
     before = file.read_bytes()
     everything_is_refused(db, "another file is in its place")
     assert file.read_bytes() == before
-    kept.rename(file)
+    original.rename(file)
     assert notes(db) == ["before"]
 
 

@@ -210,9 +210,9 @@ def test_a_sent_write_on_a_lost_connection_raises_unavailable(db: Database, url:
                 "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
-        for sent in (first, second):
+        for write in (first, second):
             with pytest.raises(Unavailable, match="PostgreSQL"):
-                sent.land()
+                write.land()
     note(db, "later")
     assert notes(db) == ["before", "later"]
 
@@ -243,10 +243,10 @@ def test_an_answer_read_while_sending_reaches_the_waiting_thread(
     late = Late(db._writer._incoming)
     monkeypatch.setattr(db._writer, "_incoming", late)
     with ThreadPoolExecutor(1) as waiting:
-        landing = waiting.submit(first.land)
+        answer = waiting.submit(first.land)
         second = db.send([("add_notes", [Note(LONG)] * 10_000)], after=first)
         late.begins.set()
-        landing.result(HANG_SECONDS)
+        answer.result(HANG_SECONDS)
         waiting.submit(second.land).result(HANG_SECONDS)
     assert len(notes(db)) == 10_001
 
@@ -284,12 +284,12 @@ def test_a_write_sent_during_a_failed_answer_gets_its_own(
     pausing = Pausing(db._writer)
     monkeypatch.setattr(db._writer, "_using", pausing)
     with ThreadPoolExecutor(1) as waiting:
-        landing = waiting.submit(first.land)
+        answer = waiting.submit(first.land)
         assert pausing.has_failed.wait(HANG_SECONDS)
         second = send(db, first, "on top of it")
         pausing.has_sent.set()
         with pytest.raises(Overtaken):
-            landing.result(HANG_SECONDS)
+            answer.result(HANG_SECONDS)
         with pytest.raises(Overtaken):
             second.land()
     note(db, "later")

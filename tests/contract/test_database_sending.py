@@ -53,20 +53,20 @@ def check_goes_on(db: Database, left: list[str]) -> None:
 def test_a_sent_write_succeeds_without_other_writers(db: Database) -> None:
     last = epoch(db)
     for step, text in enumerate("abc"):
-        sent = send(db, last + step, text)
-        assert sent.epoch == last + step + 1
-        sent.land()
+        write = send(db, last + step, text)
+        assert write.epoch == last + step + 1
+        write.land()
     assert notes(db) == ["a", "b", "c"]
 
 
 def test_a_write_may_be_sent_after_an_unanswered_one(db: Database) -> None:
-    sent: int | Sent = epoch(db)
+    last: int | Sent = epoch(db)
     for text in "abc":
-        first = send(db, sent, text)
+        first = send(db, last, text)
         second = send(db, first, text + text)
         first.land()
         second.land()
-        sent = second
+        last = second
     assert notes(db) == ["a", "aa", "b", "bb", "c", "cc"]
 
 
@@ -90,9 +90,9 @@ def test_a_write_sent_after_a_late_one_fails_too(
         other.close()
     first = send(db, last, "late")
     second = send(db, first, "on top of it")
-    for sent in (first, second):
+    for write in (first, second):
         with pytest.raises(Overtaken):
-            sent.land()
+            write.land()
     check_goes_on(db, [])
 
 
@@ -122,28 +122,28 @@ def test_two_concurrent_senders_each_get_their_own_answer(db: Database) -> None:
     last = epoch(db)
     first = send(db, last, "first")
     with ThreadPoolExecutor(1) as other:
-        landing = other.submit(lambda: send(db, last, "second").land())
-        wait([landing], timeout=0.3)  # an earlier answer must not be returned to this caller
+        answer = other.submit(lambda: send(db, last, "second").land())
+        wait([answer], timeout=0.3)  # an earlier answer must not be returned to this caller
         try:
             first.land()
         except Overtaken:
-            landing.result(HANG_SECONDS)
+            answer.result(HANG_SECONDS)
             assert notes(db) == ["second"]
         else:
-            assert isinstance(landing.exception(HANG_SECONDS), Overtaken)
+            assert isinstance(answer.exception(HANG_SECONDS), Overtaken)
             assert notes(db) == ["first"]
 
 
 def test_a_thread_sends_while_another_one_waits(db: Database) -> None:
     """A thread that sends must pass the answers it reads to the thread that waits."""
-    sent: int | Sent = epoch(db)
+    last: int | Sent = epoch(db)
     with ThreadPoolExecutor(1) as waiting:
         for _ in range(PAIRS):
-            first = send(db, sent, *("short",) * 3)
-            landing = waiting.submit(first.land)
-            sent = send(db, first, LONG, LONG, LONG, LONG)
-            landing.result(HANG_SECONDS)
-            waiting.submit(sent.land).result(HANG_SECONDS)
+            first = send(db, last, *("short",) * 3)
+            answer = waiting.submit(first.land)
+            last = send(db, first, LONG, LONG, LONG, LONG)
+            answer.result(HANG_SECONDS)
+            waiting.submit(last.land).result(HANG_SECONDS)
     assert len(notes(db)) == 7 * PAIRS
 
 

@@ -49,11 +49,11 @@ def test_events_are_listed_and_counted_between_after_and_before(
         (START - DAY, START - HOUR),
     ]
     for after, before in ranges:
-        wanted = [at for at in times if after <= at < before]
+        times_in_range = [at for at in times if after <= at < before]
         with database.read() as tx:
             page = list_events(tx, before, after, descending=False, limit=100, offset=0)
-        assert [msgspec.json.decode(stored_json(item))["at"] for item in page.items] == wanted
-        assert page.total_count == len(wanted)
+        assert [msgspec.json.decode(stored_json(item))["at"] for item in page.items] == times_in_range
+        assert page.total_count == len(times_in_range)
 
 
 def test_a_range_of_events_may_be_open_at_either_end(

@@ -72,8 +72,8 @@ def test_a_walk_in_one_direction_never_turns_back(database: Database) -> None:
 )
 def test_hops_count_edges(database: Database, hops: int, expected: set[str]) -> None:
     chain().save(database)
-    found, edges = show(database, dataset_node("raw"), hops=hops)
-    assert set(found) == expected
+    nodes, edges = show(database, dataset_node("raw"), hops=hops)
+    assert set(nodes) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
 
 
@@ -92,9 +92,9 @@ def test_depth_counts_jobs_with_all_their_datasets(
 ) -> None:
     chain().save(database)
 
-    found, edges = show(database, node_id, depth=depth)
+    nodes, edges = show(database, node_id, depth=depth)
 
-    assert set(found) == expected
+    assert set(nodes) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
 
 
@@ -115,9 +115,9 @@ def test_depth_starts_at_readers_if_every_writer_is_deleted(database: Database) 
     scene.job("clean", hidden=1, hidden_at=at(1))
     scene.save(database)
 
-    found, _ = show(database, dataset_node("orders"), depth=0)
+    nodes, _ = show(database, dataset_node("orders"), depth=0)
 
-    assert found == ["orders", "totals", "report"]
+    assert nodes == ["orders", "totals", "report"]
 
 
 def test_a_dataset_without_jobs_is_its_own_graph(database: Database) -> None:
@@ -159,9 +159,9 @@ def test_each_depth_has_as_many_nodes_as_in_marquez(
 ) -> None:
     food_delivery().save(database)
 
-    found, _ = show(database, dataset_node("public.orders"), depth=depth)
+    nodes, _ = show(database, dataset_node("public.orders"), depth=depth)
 
-    assert len(found) == count
+    assert len(nodes) == count
 
 
 def test_a_graph_over_the_size_limit_is_refused(
@@ -180,8 +180,8 @@ def test_a_diamond_shows_each_node_once(database: Database) -> None:
     scene.job("right", ["source"], ["r"])
     scene.job("join", ["l", "r"], ["sink"])
     scene.save(database)
-    found, edges = show(database, dataset_node("sink"), direction="upstream")
-    assert found == ["l", "r", "sink", "source", "join", "left", "right"]
+    nodes, edges = show(database, dataset_node("sink"), direction="upstream")
+    assert nodes == ["l", "r", "sink", "source", "join", "left", "right"]
     assert len(edges) == 7
 
 
@@ -192,8 +192,8 @@ def test_a_walk_ends_on_a_cycle(database: Database) -> None:
     scene.job("back", ["far"], ["log"])
     scene.save(database)
     for direction in ("both", "upstream", "downstream"):
-        found, edges = show(database, dataset_node("log"), direction=direction)
-        assert found == ["far", "log", "append", "back", "there"]
+        nodes, edges = show(database, dataset_node("log"), direction=direction)
+        assert nodes == ["far", "log", "append", "back", "there"]
         assert {("log", "append"), ("append", "log")} <= edges
         assert len(edges) == 6
 
@@ -203,8 +203,8 @@ def test_edges_between_the_farthest_nodes_are_shown(database: Database) -> None:
     scene.job("make", ["input"], ["result"])
     scene.job("feed", ["result"], ["input"])
     scene.save(database)
-    found, edges = show(database, dataset_node("result"), hops=3, direction="upstream")
-    assert found == ["input", "result", "feed", "make"]
+    nodes, edges = show(database, dataset_node("result"), hops=3, direction="upstream")
+    assert nodes == ["input", "result", "feed", "make"]
     assert ("result", "feed") in edges
 
 
@@ -214,8 +214,8 @@ def test_history_selects_current_or_all_edges(database: Database) -> None:
     scene.job("chunks", ["day1", "day2"], current=False)
     scene.save(database)
     assert show(database, job_node("chunks"))[0] == ["day3", "table", "chunks"]
-    found, _ = show(database, job_node("chunks"), history="all")
-    assert found == ["day1", "day2", "day3", "table", "chunks"]
+    nodes, _ = show(database, job_node("chunks"), history="all")
+    assert nodes == ["day1", "day2", "day3", "table", "chunks"]
     assert show(database, dataset_node("day1"))[0] == ["day1"]
     assert "chunks" in show(database, dataset_node("day1"), history="all")[0]
 
@@ -350,22 +350,22 @@ def test_an_ambiguous_node_id_prefers_the_longest_visible_namespace(
     scene.dataset("c", "a:b")
     scene.save(database)
 
-    def found() -> tuple[str, str]:
+    def shown_dataset() -> tuple[str, str]:
         with database.read() as tx:
             (node,) = lineage(tx, "dataset:a:b:c").graph
         return node.data.namespace, node.data.name
 
-    assert found() == ("a:b", "c")
+    assert shown_dataset() == ("a:b", "c")
     scene.dataset("c", "a:b", hidden=1, hidden_at=at(1))
     scene.save(database)
-    assert found() == ("a", "b:c")
+    assert shown_dataset() == ("a", "b:c")
 
 
 def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     scene = chain()
-    found = dataset_id("hive://meta:9083", "shop.orders")
+    id = dataset_id("hive://meta:9083", "shop.orders")
     orders = scene.dataset("orders").id
-    scene.aliases.append(AliasRow(found, "hive://meta:9083", "shop.orders", orders, "TABLE"))
+    scene.aliases.append(AliasRow(id, "hive://meta:9083", "shop.orders", orders, "TABLE"))
     scene.save(database)
     assert show(database, "dataset:hive://meta:9083:shop.orders")[1] == CHAIN
 

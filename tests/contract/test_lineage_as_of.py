@@ -126,10 +126,10 @@ def test_a_shape_declared_twice_applies_from_both_times(database: Database) -> N
 def test_a_stream_takes_the_shape_of_a_new_run_immediately(database: Database) -> None:
     scene = Scene()
     scene.run("tail", 10, 20, ["topic1"], ["table"])
-    going = scene.run("tail", 30, 90, ["topic2"], ["table"])
+    new_run = scene.run("tail", 30, 90, ["topic2"], ["table"])
     scene.job("tail", type="STREAM")
     scene.save(database)
-    assert going.job_version_id is not None
+    assert new_run.job_version_id is not None
     assert show(database, job_node("tail"), 25) == ["table", "topic1", "tail"]
     assert show(database, job_node("tail"), 35) == ["table", "topic2", "tail"]
 
@@ -171,31 +171,31 @@ def dropped_and_made_again() -> Scene:
 def test_a_recreated_dataset_is_absent_while_dropped(database: Database, history: str) -> None:
     dropped_and_made_again().save(database)
     seconds = (49, 50, 69, 70, 90)
-    found = {
+    is_shown = {
         second: "table" in show(database, job_node("load"), second, history=history)
         for second in seconds
     }
-    assert found == {49: True, 50: False, 69: False, 70: True, 90: True}
+    assert is_shown == {49: True, 50: False, 69: False, 70: True, 90: True}
     # A direct request still shows it, marked as deleted.
     for second in seconds:
         with database.read() as tx:
             node = lineage(tx, dataset_node("table"), hops=0, as_of=at(second)).graph[0]
         assert isinstance(node, DatasetNode)
-        assert node.data.deleted is not found[second]
+        assert node.data.deleted is not is_shown[second]
 
 
 def test_a_dropped_dataset_returns_when_restored_or_read(database: Database) -> None:
     scene = dropped_and_made_again()
     scene.dataset("table", hidden_at=at(55))
     scene.save(database)
-    found = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
-    assert found == [55]
+    seconds = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
+    assert seconds == [55]
     scene.dataset("table", hidden_at=at(50))
     drop = next(row for row in scene.versions.values() if row.lifecycle == "DROP")
     scene.touch(scene.run("peek", 60, 61), DatasetRole.INPUT, "table", drop)
     scene.save(database)
-    found = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
-    assert found == [60]
+    seconds = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
+    assert seconds == [60]
 
 
 def versions() -> Scene:
@@ -252,8 +252,8 @@ def test_a_version_in_the_node_id_selects_its_time(database: Database, by_number
     scene = versions()
     scene.save(database)
     table = dataset_node("table")
-    found = {row.number: row.id for row in scene.versions.values()}
-    marks = {number: f"V{number}" if by_number else found[number] for number in found}
+    ids = {row.number: row.id for row in scene.versions.values()}
+    marks = {number: f"V{number}" if by_number else ids[number] for number in ids}
     assert show(database, f"{table}#{marks[1]}") == ["old", "table", "load"]
     assert show(database, f"{table}#{marks[2]}") == ["bad", "old", "table", "load"]
     assert show(database, f"{table}#{marks[3]}") == ["new", "table", "load"]
@@ -303,11 +303,11 @@ def test_a_job_version_in_the_node_id_shows_its_edges(database: Database) -> Non
 
 def test_a_run_node_shows_its_job_at_its_end(database: Database) -> None:
     scene = changing_job()
-    going = scene.run("load", 50, None, ["extra"], ["table"])
+    unfinished = scene.run("load", 50, None, ["extra"], ["table"])
     scene.save(database)
     first = next(run for run in scene.runs.values() if run.created_at == at(10))
     assert show(database, f"run:{first.id}") == ["old", "table", "load"]
-    assert show(database, f"run:{going.id}") == ["extra", "new", "table", "load"]
+    assert show(database, f"run:{unfinished.id}") == ["extra", "new", "table", "load"]
 
 
 def test_the_latest_run_has_its_state_at_that_time(database: Database) -> None:
@@ -320,8 +320,12 @@ def test_the_latest_run_has_its_state_at_that_time(database: Database) -> None:
         return node.data.latest_run
 
     assert latest_run(5) is None
-    going, done = latest_run(35), latest_run(25)
-    assert going is not None
+    unfinished, done = latest_run(35), latest_run(25)
+    assert unfinished is not None
     assert done is not None
-    assert (going.state, going.ended_at, going.duration_ms) == ("RUNNING", None, None)
+    assert (unfinished.state, unfinished.ended_at, unfinished.duration_ms) == (
+        "RUNNING",
+        None,
+        None,
+    )
     assert (done.state, done.ended_at) == ("COMPLETED", format_time(at(20)))

@@ -41,8 +41,8 @@ FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -112,16 +112,16 @@ def test_a_graph_by_depth_costs_two_trips_per_level(database: Database) -> None:
 def test_upstream_runs_cost_one_trip_per_level(database: Database) -> None:
     with database.read() as tx:
         counted = Counted(tx)
-        found = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
-    assert len(found.runs) > 10
+        runs = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
+    assert len(runs.runs) > 10
     assert counted.trips <= 8
 
 
 def test_no_lineage_statement_scans_a_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = lineage_examples()
-    written = files("penstock.catalog") / "statements"
-    text = "".join((written / name).read_text() for name in FILES)
+    statement_files = files("penstock.catalog") / "statements"
+    text = "".join((statement_files / name).read_text() for name in FILES)
     assert sorted(examples) == sorted(re.findall(r"-- name: (\w+)", text))
     assert {
         name: plan

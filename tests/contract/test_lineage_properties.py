@@ -28,18 +28,18 @@ STREAM = JOBS[1]
 Shape = tuple[list[str], set[Arrow]]
 
 
-class _TakeBack(Exception):
+class _RollBack(Exception):
     """Raised to roll a write back."""
 
 
 @contextmanager
-def taken_back(database: Database) -> Iterator[Transaction]:
+def rolled_back(database: Database) -> Iterator[Transaction]:
     """A write that is rolled back, so that the next example starts empty."""
     try:
         with database.write() as tx:
             yield tx
-            raise _TakeBack
-    except _TakeBack:
+            raise _RollBack
+    except _RollBack:
         pass
 
 
@@ -92,15 +92,15 @@ class Question(msgspec.Struct, frozen=True):
             steps |= flow
         if self.direction != "downstream":
             steps |= {(destination, origin) for origin, destination in flow}
-        found = {self.root}
+        nodes = {self.root}
         hops = self.size
         if self.by_depth:
-            found |= self._first_jobs(steps) - self.deleted
-            hops = 2 * self.size + 1 if found & set(JOBS) else 0
+            nodes |= self._first_jobs(steps) - self.deleted
+            hops = 2 * self.size + 1 if nodes & set(JOBS) else 0
         for _ in range(hops):
-            found |= {there for here, there in steps if here in found} - self.deleted
-        names = sorted(found & set(DATASETS)) + sorted(found & set(JOBS))
-        return names, {edge for edge in flow if set(edge) <= found}
+            nodes |= {there for here, there in steps if here in nodes} - self.deleted
+        names = sorted(nodes & set(DATASETS)) + sorted(nodes & set(JOBS))
+        return names, {edge for edge in flow if set(edge) <= nodes}
 
     def _first_jobs(self, steps: set[Arrow]) -> set[str]:
         """Return the jobs at depth 0: the root, or the first nonempty side of a dataset."""
@@ -138,7 +138,7 @@ def questions(draw: st.DrawFn) -> Question:
 def test_the_walk_finds_exactly_the_nodes_within_reach(
     database: Database, question: Question
 ) -> None:
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         question.scene().write(tx)
         root = node_id(question.root)
         depth, hops = (question.size, None) if question.by_depth else (None, question.size)
@@ -157,17 +157,17 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
     The graph dates later reports of a run to its start, so the runs here report nothing later.
     """
-    going: dict[str, str] = {}
+    unfinished: dict[str, str] = {}
     events: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 9))):
         event: dict[str, Any] = {"eventTime": format_time(at(number)), "producer": "test"}
         kind = draw(st.sampled_from(["start", "start", "end", "state"]))
-        if kind == "end" and going:
-            run = draw(st.sampled_from(sorted(going)))
+        if kind == "end" and unfinished:
+            run = draw(st.sampled_from(sorted(unfinished)))
             event |= {
                 "eventType": draw(st.sampled_from(["COMPLETE", "FAIL"])),
                 "run": {"runId": run},
-                "job": {"namespace": NAMESPACE, "name": going.pop(run)},
+                "job": {"namespace": NAMESPACE, "name": unfinished.pop(run)},
                 "schemaURL": "x#/$defs/RunEvent",
             }
         else:
@@ -180,7 +180,7 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
                 event |= {"schemaURL": "x#/$defs/JobEvent"}
             else:
                 run = f"01930000-0000-7000-8000-{number:012}"
-                going[run] = job
+                unfinished[run] = job
                 event |= {"eventType": "START", "run": {"runId": run}}
                 event |= {"schemaURL": "x#/$defs/RunEvent"}
         events.append(event)
@@ -199,25 +199,25 @@ def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros
     uow.mark_sent()
 
 
-def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
+def whole_graph(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
     """Return the graph around every node."""
-    found: dict[str, Shape] = {}
+    graphs: dict[str, Shape] = {}
     for name in DATASETS + JOBS[:2]:
         try:
             graph = lineage(tx, node_id(name), as_of=as_of)
         except NotFound:
             continue
-        found[name] = nodes(graph), arrows(graph)
-    return found
+        graphs[name] = nodes(graph), arrows(graph)
+    return graphs
 
 
-def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
+def graphs_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
     """Return the graph as it was shown directly after each event."""
-    uow, shown = UnitOfWork(), []
+    uow, graphs = UnitOfWork(), []
     for event in events:
         receive(tx, uow, event, NOW)
-        shown.append(seen(tx, None))
-    return shown
+        graphs.append(whole_graph(tx, None))
+    return graphs
 
 
 @given(events=stories())
@@ -229,22 +229,22 @@ def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict
 def test_the_graph_of_a_past_time_equals_the_one_shown(
     database: Database, events: list[dict[str, Any]]
 ) -> None:
-    with taken_back(database) as tx:
-        shown = shown_after_each(tx, events)
-        again = [seen(tx, at(second) + SECOND // 2) for second in range(len(events))]
-    assert again == shown
+    with rolled_back(database) as tx:
+        graphs = graphs_after_each(tx, events)
+        past_graphs = [whole_graph(tx, at(second) + SECOND // 2) for second in range(len(events))]
+    assert past_graphs == graphs
 
 
 def _event(second: int, kind: str, job: str, reads: str, writes: str, **facets: Any) -> Any:
     """Return the event. Its job and outputs identify the run."""
-    named = {"namespace": NAMESPACE, "name": writes, "facets": facets}
+    dataset = {"namespace": NAMESPACE, "name": writes, "facets": facets}
     return {
         "eventTime": format_time(at(second)),
         "eventType": kind,
         "run": {"runId": f"{job} {writes} {second // 10}"},
         "job": {"namespace": NAMESPACE, "name": job},
         "inputs": [{"namespace": NAMESPACE, "name": reads}] if reads else [],
-        "outputs": [named] if writes else [],
+        "outputs": [dataset] if writes else [],
         "schemaURL": "x#/$defs/RunEvent",
     }
 
@@ -276,7 +276,7 @@ def test_a_recreated_dataset_is_absent_while_dropped(
         _event(40, "START", "j0", "d0", "d1"),
         _event(41, "COMPLETE", "j0", "d0", "d1"),
     ]
-    with taken_back(database) as tx:
-        shown = shown_after_each(tx, events)
+    with rolled_back(database) as tx:
+        graphs = graphs_after_each(tx, events)
         times = [parse_time(event["eventTime"]) + SECOND // 2 for event in events]
-        assert [seen(tx, time) for time in times] == shown
+        assert [whole_graph(tx, time) for time in times] == graphs

@@ -48,8 +48,8 @@ LARGE = re.compile(
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Five thousand datasets, and as many jobs, runs and events."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -71,9 +71,9 @@ def _fill(tx: Transaction) -> None:
         [replace(row, latest_run_state=STATES[n % 50]) for n, row in enumerate(JOBS)],
     )
     tx.write("put_job_versions", [job_version(row) for row in JOBS])
-    made = list(zip(JOBS, runs, DATASETS, versions, strict=True))
-    tx.write("put_edges", [edge(row, DatasetRole.OUTPUT, d) for row, _, d, _ in made])
-    tx.write("put_run_datasets", [touched(r, DatasetRole.OUTPUT, v) for _, r, _, v in made])
+    rows = list(zip(JOBS, runs, DATASETS, versions, strict=True))
+    tx.write("put_edges", [edge(row, DatasetRole.OUTPUT, d) for row, _, d, _ in rows])
+    tx.write("put_run_datasets", [touched(r, DatasetRole.OUTPUT, v) for _, r, _, v in rows])
     put_events(tx, [event(NOW + n * SECOND, run_id=r.id) for n, r in enumerate(runs)])
     tx.write("put_search_docs", [*map(search_row, DATASETS), *map(search_row, JOBS)])
     tx.write(
@@ -172,12 +172,12 @@ def reading_examples() -> dict[str, dict[str, Any]]:
     shapes = {"ids": [job_version(row).id for row in JOBS[:10]]}
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
-    place = {"before": NOW + 60 * SECOND, "before_id": JOBS[7].id}
-    by_state = {**place, "states": ["COMPLETED", "FAILED"], "limit": 100}
+    cursor = {"before": NOW + 60 * SECOND, "before_id": JOBS[7].id}
+    by_state = {**cursor, "states": ["COMPLETED", "FAILED"], "limit": 100}
     kinds = {"kinds": ["RUN", "JOB"]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
     words = {"fts5": '"table00042"*', "tsquery": "'table00042':*"}
-    found = {**page, **words, "kind": None, "namespace": None}
+    search_params = {**page, **words, "kind": None, "namespace": None}
     return {
         "read_dataset_ids": {**page, **here},
         "read_dataset_by_name": {"id": DATASETS[7].id},
@@ -209,8 +209,8 @@ def reading_examples() -> dict[str, dict[str, Any]]:
         "count_events": {**span, **kinds},
         "count_datasets_created": late,
         "count_jobs_created": late,
-        "search_by_name": found,
-        "search_by_time": {**found, **span, "sort": "UPDATE_AT"},
+        "search_by_name": search_params,
+        "search_by_time": {**search_params, **span, "sort": "UPDATE_AT"},
         "count_found_jobs": words,
         "search_latest_jobs": {**page, **words, "states": ["COMPLETED", "FAILED"], "most": 100},
     }

@@ -17,8 +17,8 @@ from tests.contract.lineage_rows import Scene, at
 def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
     """Add a run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
-    made = scene.version(f"{job} table", number, at(began + 1), by=run)
-    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", made)
+    version = scene.version(f"{job} table", number, at(began + 1), by=run)
+    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", version)
     for version in reads:
         name = next(row.name for row in scene.datasets.values() if row.id == version.dataset_id)
         scene.touch(run, DatasetRole.INPUT, name, version)
@@ -29,8 +29,8 @@ def made_by(scene: Scene, run: RunRow) -> VersionRow:
     return next(row for row in scene.versions.values() if row.run_id == run.id)
 
 
-def jobs(found: UpstreamRuns) -> list[str]:
-    return [entry.job.name for entry in found.runs]
+def jobs(upstream: UpstreamRuns) -> list[str]:
+    return [entry.job.name for entry in upstream.runs]
 
 
 def chain() -> tuple[Scene, dict[str, RunRow]]:
@@ -48,13 +48,13 @@ def test_runs_are_shown_with_inputs_and_their_producers(database: Database) -> N
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, runs["third"].id)
-    assert [entry.run.id for entry in found.runs] == [
+        upstream = upstream_runs(tx, runs["third"].id)
+    assert [entry.run.id for entry in upstream.runs] == [
         runs["third"].id,
         runs["second"].id,
         runs["first"].id,
     ]
-    wire = msgspec.json.decode(msgspec.json.encode(found))
+    wire = msgspec.json.decode(msgspec.json.encode(upstream))
     assert wire["runs"][1] == {
         "job": {
             "namespace": NAMESPACE,
@@ -87,9 +87,9 @@ def test_depth_counts_runs(database: Database, depth: int, expected: list[str]) 
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, runs["third"].id, depth)
-    assert jobs(found) == expected
-    assert all(entry.inputs for entry in found.runs)
+        upstream = upstream_runs(tx, runs["third"].id, depth)
+    assert jobs(upstream) == expected
+    assert all(entry.inputs for entry in upstream.runs)
 
 
 def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
@@ -100,9 +100,9 @@ def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
     last = make(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, last.id)
-    assert sorted(jobs(found)) == ["last", "left", "right", "top"]
-    assert [read.name for read in found.runs[0].inputs] == ["left table", "right table"]
+        upstream = upstream_runs(tx, last.id)
+    assert sorted(jobs(upstream)) == ["last", "left", "right", "top"]
+    assert [read.name for read in upstream.runs[0].inputs] == ["left table", "right table"]
 
 
 def test_a_job_that_reads_its_output_is_followed_by_run(database: Database) -> None:
@@ -112,8 +112,8 @@ def test_a_job_that_reads_its_output_is_followed_by_run(database: Database) -> N
         run = make(scene, "append", number * 2, number, [made_by(scene, run)])
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, run.id)
-    assert [entry.run.start for entry in found.runs] == [
+        upstream = upstream_runs(tx, run.id)
+    assert [entry.run.start for entry in upstream.runs] == [
         format_time(at(second)) for second in (6, 4, 1)
     ]
 

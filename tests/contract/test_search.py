@@ -25,12 +25,12 @@ LOAD = job("load_orders", "etl", updated_at=NOW + 2 * SECOND)
 HIDDEN_JOB = job("orders_gone", "etl", hidden=1)
 PLACES = [(f"crowd_{n % 40}", f"town_{n % 3}", n) for n in range(120)]
 CROWD_DATASETS = [
-    dataset(name, place, hidden=int(n % 3 == n % 4), updated_at=NOW + n * 37 % 11 * SECOND)
-    for name, place, n in PLACES
+    dataset(name, namespace, hidden=int(n % 3 == n % 4), updated_at=NOW + n * 37 % 11 * SECOND)
+    for name, namespace, n in PLACES
 ]
 CROWD_JOBS = [
-    job(name, place, hidden=int(n % 4 == 1), updated_at=NOW + n * 41 % 13 * SECOND)
-    for name, place, n in PLACES
+    job(name, namespace, hidden=int(n % 4 == 1), updated_at=NOW + n * 41 % 13 * SECOND)
+    for name, namespace, n in PLACES
 ]
 CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
@@ -56,13 +56,13 @@ def crowd(database_url: str) -> Iterator[Database]:
         tx.write("put_datasets", CROWD_DATASETS)
         tx.write("put_jobs", CROWD_JOBS)
         tx.write("put_search_docs", [search_row(row) for row in CROWD])
-        shown = sum(not row.hidden for row in CROWD_JOBS)
-        tx.write("add_tallies", [Tally("JOB", "town", "", shown)])
+        visible = sum(not row.hidden for row in CROWD_JOBS)
+        tx.write("add_tallies", [Tally("JOB", "town", "", visible)])
     yield opened
     opened.close()
 
 
-def found(database: Database, q: str) -> list[str]:
+def names_found(database: Database, q: str) -> list[str]:
     with database.read() as tx:
         results = search(tx, q, limit=100)
     assert results.total_count == len(results.results)
@@ -84,7 +84,7 @@ def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[S
 
 
 def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Database) -> None:
-    asked = [
+    queries = [
         "orders",
         "ord",
         "ORDERS",
@@ -101,7 +101,7 @@ def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Da
         "invoices",
         "s3://shop",
     ]
-    assert [q for q in asked if ORDERS.name not in found(database, q)] == []
+    assert [q for q in queries if ORDERS.name not in names_found(database, q)] == []
 
 
 def test_every_word_must_match_and_deleted_things_are_excluded(database: Database) -> None:
@@ -120,7 +120,7 @@ def test_every_word_must_match_and_deleted_things_are_excluded(database: Databas
         "orders nothing": [],
         "ordersNothing": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
 def test_a_name_is_found_by_parts_of_its_words(database: Database) -> None:
@@ -142,7 +142,7 @@ def test_a_name_is_found_by_parts_of_its_words(database: Database) -> None:
         "customerE": [ORDERS.name],
         "rdersx": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
 def test_a_second_name_is_found_by_parts_too(database: Database) -> None:
@@ -150,12 +150,12 @@ def test_a_second_name_is_found_by_parts_too(database: Database) -> None:
     body = search_body(row.namespace, row.name, second_names=["hive.kunden"])
     with database.write() as tx:
         tx.write("put_search_docs", [replace(row, body=body)])
-    assert found(database, "unde") == ["clients"]
+    assert names_found(database, "unde") == ["clients"]
 
 
 def test_a_text_without_words_finds_nothing(database: Database) -> None:
-    asked = ["", "   ", "%", "_", "***", '"', "'", "--", ":", "()"]
-    assert [q for q in asked if found(database, q)] == []
+    queries = ["", "   ", "%", "_", "***", '"', "'", "--", ":", "()"]
+    assert [q for q in queries if names_found(database, q)] == []
 
 
 def test_operators_of_query_languages_are_only_punctuation(database: Database) -> None:
@@ -169,7 +169,7 @@ def test_operators_of_query_languages_are_only_punctuation(database: Database) -
         "clients\x00": ["clients"],
         "\\clients' & !'x": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
 def test_a_search_with_very_many_words_is_refused(database: Database) -> None:
@@ -232,8 +232,8 @@ def test_a_result_has_the_shape_that_clients_know(database: Database) -> None:
 def test_new_words_replace_the_old_ones(database: Database) -> None:
     with database.write() as tx:
         tx.write("put_search_docs", [search_row(dataset("clients", "crm", tags='["silver"]'))])
-    assert found(database, "silver") == ["clients"]
-    assert found(database, "zoe") == []
+    assert names_found(database, "silver") == ["clients"]
+    assert names_found(database, "zoe") == []
 
 
 @pytest.mark.parametrize("kind", [None, *SearchKind])
@@ -242,7 +242,7 @@ def test_new_words_replace_the_old_ones(database: Database) -> None:
 def test_pages_are_equal_with_and_without_a_time_filter(
     crowd: Database, q: str, namespace: str | None, kind: SearchKind | None
 ) -> None:
-    wanted = sorted(
+    expected = sorted(
         (row.name, row.namespace, type(row).__name__)
         for row in CROWD
         if not row.hidden
@@ -251,14 +251,14 @@ def test_pages_are_equal_with_and_without_a_time_filter(
         and set(q.split()) <= {*row.name.split("_")}
     )
     by_name = every_page(crowd, q, 7, namespace=namespace, kind=kind)
-    found = [(each.name, each.namespace, f"{each.type.title()}Row") for each in by_name]
-    assert found == wanted
+    results = [(each.name, each.namespace, f"{each.type.title()}Row") for each in by_name]
+    assert results == expected
     assert every_page(crowd, q, 7, namespace=namespace, kind=kind, after=NOW) == by_name
     by_update = every_page(crowd, q, 7, namespace=namespace, kind=kind, sort=SearchSort.UPDATE_AT)
     assert by_update == sorted(by_name, key=lambda each: each.updated_at, reverse=True)
 
 
-class Told:
+class RecordingTransaction:
     """A transaction that records the names of its statements."""
 
     def __init__(self, tx: Transaction) -> None:
@@ -286,12 +286,12 @@ class Told:
 def test_latest_jobs_come_from_an_index_scan_if_shorter(
     crowd: Database, q: str, limit: int, offset: int, statements: list[str]
 ) -> None:
-    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    params: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
     with crowd.read() as tx:
-        every = search(tx, q, limit=1000, **asked)
-        told = Told(tx)
-        page = search(cast(Transaction, told), q, limit=limit, offset=offset, **asked)
-    assert told.statements == statements
+        every = search(tx, q, limit=1000, **params)
+        recording = RecordingTransaction(tx)
+        page = search(cast(Transaction, recording), q, limit=limit, offset=offset, **params)
+    assert recording.statements == statements
     assert page == SearchResults(every.total_count, every.results[offset : offset + limit])
 
 
@@ -300,12 +300,12 @@ def test_an_index_scan_with_few_matches_is_abandoned(crowd: Database) -> None:
     with crowd.write() as tx:
         tx.write("put_jobs", late)
         tx.write("add_tallies", [Tally("JOB", "town", "", len(late))])
-    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    params: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
     with crowd.read() as tx:
-        every = search(tx, "crowd", limit=1000, **asked)
-        told = Told(tx)
-        page = search(cast(Transaction, told), "crowd", limit=10, **asked)
-    assert told.statements == ["search_latest_jobs", "search_by_time"]
+        every = search(tx, "crowd", limit=1000, **params)
+        recording = RecordingTransaction(tx)
+        page = search(cast(Transaction, recording), "crowd", limit=10, **params)
+    assert recording.statements == ["search_latest_jobs", "search_by_time"]
     assert page == SearchResults(every.total_count, every.results[:10])
 
 
@@ -314,5 +314,5 @@ def test_words_added_while_hidden_are_found_afterwards(database: Database) -> No
     for row in (described, replace(described, hidden=0)):
         with database.write() as tx:
             tx.write("put_search_docs", [search_row(row)])
-    assert found(database, "patrons") == ["clients"]
-    assert found(database, "zoe") == []
+    assert names_found(database, "patrons") == ["clients"]
+    assert names_found(database, "zoe") == []

@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_statistics_match_existing_indexes_and_their_columns(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
-        told = connection.execute(
+        statistics = connection.execute(
             "SELECT tbl, idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL"
         ).fetchall()
         columns = dict(
@@ -34,8 +34,13 @@ def test_statistics_match_existing_indexes_and_their_columns(file: Path) -> None
                 """
             )
         )
-    assert {table for table, _, _ in told} >= {"lot_work", "lot_status", "lot_log", "replay_steps"}
-    for _, index, text in told:
+    assert {table for table, _, _ in statistics} >= {
+        "lot_work",
+        "lot_status",
+        "lot_log",
+        "replay_steps",
+    }
+    for _, index, text in statistics:
         figures = [int(figure) for figure in text.split()]
         assert len(figures) == columns[index] + 1, index
         assert figures == sorted(figures, reverse=True), index

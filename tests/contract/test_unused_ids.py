@@ -26,7 +26,7 @@ def database(own_url: str) -> Iterator[Database]:
         yield opened
 
 
-class Watched:
+class RecordingTransaction:
     """A transaction that records the runs it looks up."""
 
     def __init__(self, tx: Transaction) -> None:
@@ -62,7 +62,7 @@ class Site:
         """Receive one batch of run ids with event types and return the runs that were looked up."""
         commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
         with self._database.write() as tx:
-            watched: Any = Watched(tx)
+            watched: Any = RecordingTransaction(tx)
             self.uow.open(watched)
             keys = Keys()
             for command in commands:
@@ -80,8 +80,8 @@ class Site:
     def states(self, *runs: str) -> list[str]:
         """Return the states of these runs."""
         with self._database.read() as tx:
-            found = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
-        return [found[run] for run in runs]
+            states = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
+        return [states[run] for run in runs]
 
 
 def _event(run: str, event_type: str, at: Micros) -> bytes:

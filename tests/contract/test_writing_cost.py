@@ -66,8 +66,8 @@ VERSIONS = [
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One job that ran twenty thousand times and wrote as many versions of a dataset."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -81,9 +81,9 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_runs", MADE)
     tx.write("put_versions", VERSIONS)
     tx.write("put_edges", [edge(LOAD, DatasetRole.OUTPUT, CLEAN)])
-    wrote = [touched(by, DatasetRole.OUTPUT, made) for by, made in zip(MADE, VERSIONS, strict=True)]
+    wrote = [touched(by, DatasetRole.OUTPUT, version) for by, version in zip(MADE, VERSIONS, strict=True)]
     read = [
-        touched(by, DatasetRole.INPUT, made) for made, by in zip(VERSIONS, MADE[1:], strict=False)
+        touched(by, DatasetRole.INPUT, version) for version, by in zip(VERSIONS, MADE[1:], strict=False)
     ]
     tx.write("put_run_datasets", wrote + read)
     put_events(tx, [event(by.created_at, run_id=by.id) for by in MADE])
@@ -101,9 +101,9 @@ def test_no_read_scans_a_long_history(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, CATALOG)
     examples = {**_of_single_rows(), **_of_history(), **_of_old_things()}
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params))
+        if (steps := walks(url, statements[name], params))
     } == {}
 
 

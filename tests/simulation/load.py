@@ -57,21 +57,21 @@ class Load:
     def wait_for(self, more: int) -> None:
         """Wait until this many more events are acknowledged."""
         with self._changed:
-            wanted = self.acknowledged.total() + more
-            while self.acknowledged.total() < wanted and not self._failures:
+            total = self.acknowledged.total() + more
+            while self.acknowledged.total() < total and not self._failures:
                 assert self._changed.wait(HANG_SECONDS), "no event is acknowledged any more"
 
     def _work(self, number: int, chance: random.Random) -> None:
         try:
             with httpx.Client(timeout=HANG_SECONDS, verify=False) as client:
                 while not self._stopping.is_set():
-                    self._tell_a_run(client, number, chance)
+                    self._report_run(client, number, chance)
         except BaseException as error:
             with self._changed:
                 self._failures.append(error)
                 self._changed.notify_all()
 
-    def _tell_a_run(self, client: httpx.Client, number: int, chance: random.Random) -> None:
+    def _report_run(self, client: httpx.Client, number: int, chance: random.Random) -> None:
         """Send a run from its start to its end, or an event without a run."""
         if chance.random() < 0.1:
             self._send(client, chance, _statement(chance))

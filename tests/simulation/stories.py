@@ -222,8 +222,8 @@ def stories(draw: st.DrawFn) -> Story:
 
 def _forget_drops(events: list[Document]) -> None:
     for event in events:
-        stated = [event["dataset"]] if "dataset" in event else []
-        for mention in [*event.get("outputs", ()), *event.get("inputs", ()), *stated]:
+        declared = [event["dataset"]] if "dataset" in event else []
+        for mention in [*event.get("outputs", ()), *event.get("inputs", ()), *declared]:
             mention["facets"].pop("lifecycleStateChange", None)
 
 
@@ -246,13 +246,13 @@ def histories(draw: st.DrawFn) -> list[Document]:
     for minute, event in enumerate(events):
         event["eventTime"] = f"2026-03-01T10:{minute:02}:00Z"
         if "run" in event:
-            _keep_to_its_sides(event, ended)
+            _fix_sides(event, ended)
         elif "job" in event:
-            event["outputs"] = [m for m in event["outputs"] if m["name"] not in _named(event)]
+            event["outputs"] = [m for m in event["outputs"] if m["name"] not in _datasets_of(event)]
     return events
 
 
-def _keep_to_its_sides(event: Document, ended: set[str]) -> None:
+def _fix_sides(event: Document, ended: set[str]) -> None:
     run = event["run"]["runId"]
     _, _, reads, writes = _SIDES[run]
     event["inputs"] = [m for m in event["inputs"] if (m["namespace"], m["name"]) in reads]
@@ -263,5 +263,5 @@ def _keep_to_its_sides(event: Document, ended: set[str]) -> None:
         ended.add(run)
 
 
-def _named(event: Document) -> set[str]:
+def _datasets_of(event: Document) -> set[str]:
     return {mention["name"] for mention in event["inputs"]}

@@ -66,20 +66,20 @@ def visible(tx: Transaction) -> Seen:
 
 def differences(one: Seen, other: Seen) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that only one of the two has, for the message of a failed test."""
-    found = {}
+    rows = {}
     for table in SHAPES:
         lost = [{"only": "first"} | row for row in one[table] if row not in other[table]]
         gained = [{"only": "second"} | row for row in other[table] if row not in one[table]]
         if lost or gained:
-            found[table] = lost + gained
-    return found
+            rows[table] = lost + gained
+    return rows
 
 
 def _plain(row: msgspec.Struct) -> dict[str, Any]:
-    shown = {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
-    if shown.get("hidden") == 0:
-        shown.pop("hidden_at", None)  # only relevant while the thing is hidden
-    return shown
+    values = {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
+    if values.get("hidden") == 0:
+        values.pop("hidden_at", None)  # only relevant while the thing is hidden
+    return values
 
 
 def _value(name: str, value: Any) -> Any:

@@ -28,18 +28,18 @@ NOW = 1_800_000_000_000_000
 LIMITS = Limits()
 
 
-class _TakeBack(Exception):
+class _RollBack(Exception):
     """Raised to roll a write back."""
 
 
 @contextmanager
-def taken_back(database: Database) -> Iterator[Transaction]:
+def rolled_back(database: Database) -> Iterator[Transaction]:
     """A write transaction that is rolled back, so that the next story starts empty."""
     try:
         with database.write() as tx:
             yield tx
-            raise _TakeBack
-    except _TakeBack:
+            raise _RollBack
+    except _RollBack:
         pass
 
 
@@ -118,7 +118,7 @@ def arrivals(draw: st.DrawFn) -> Arrival:
 def state_after(
     database: Database, background: list[Document], batches: list[list[Document]], forget: bool
 ) -> Seen:
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         receiver = Receiver(tx)
         if background:
             receiver.receive(background)
@@ -179,7 +179,7 @@ def repetitions(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
 
 def check_again(database: Database, repetition: tuple[list[Document], list[Document]]) -> None:
     events, again = repetition
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         receiver = Receiver(tx)
         for event in events:
             receiver.receive([event])
@@ -241,7 +241,7 @@ def test_the_first_received_of_two_contradictory_ends_wins(
         }
         for end, at in zip(ends, ("2026-03-01T10:20:00Z", "2026-03-01T10:10:00Z"), strict=True)
     )
-    with taken_back(sqlite) as tx:
+    with rolled_back(sqlite) as tx:
         receiver = Receiver(tx)
         receiver.receive([first])
         [after_first] = visible(tx)["run"]
@@ -255,9 +255,9 @@ def test_the_first_received_of_two_contradictory_ends_wins(
     assert (version["published_at"] is not None) == (ends[0] == "COMPLETE")
 
 
-def _streamed(at: str, says: str | None = None, kind: str | None = "STREAMING") -> Document:
+def _streamed(at: str, lifecycle: str | None = None, kind: str | None = "STREAMING") -> Document:
     """Return an event of a run that streams into a dataset, at some time of one day."""
-    facets = {"lifecycleStateChange": {"lifecycleStateChange": says}} if says else {}
+    facets = {"lifecycleStateChange": {"lifecycleStateChange": lifecycle}} if lifecycle else {}
     return {
         "eventTime": f"2026-03-01T{at}:00Z",
         "eventType": "RUNNING",
@@ -286,7 +286,7 @@ def test_a_stream_drop_hides_a_deleted_dataset_in_any_order(
 ) -> None:
     background = [_MADE_BY_ANOTHER, _by_hand("delete", "10:25")]
     kind = "STREAMING" if first_says_its_type else None
-    run = [_streamed("10:15", kind=kind), _streamed("11:05", says="DROP"), _streamed("11:15")]
+    run = [_streamed("10:15", kind=kind), _streamed("11:05", lifecycle="DROP"), _streamed("11:15")]
     check(sqlite, (Story(background, run), [[run[number]] for number in order], False))
     [dataset] = state_after(sqlite, background, [[run[number]] for number in order], False)[
         "dataset"
@@ -297,17 +297,17 @@ def test_a_stream_drop_hides_a_deleted_dataset_in_any_order(
 def test_a_restored_dataset_stays_until_its_streams_next_drop(
     sqlite: Database,
 ) -> None:
-    dropped = [[_streamed("10:15")], [_streamed("10:45", says="DROP")]]
+    dropped = [[_streamed("10:15")], [_streamed("10:45", lifecycle="DROP")]]
     restored = [*dropped, [_by_hand("restore", "11:05")], [_streamed("11:15")]]
 
     def hidden(batches: list[list[Document]]) -> int:
         [dataset] = state_after(sqlite, [_MADE_BY_ANOTHER], batches, False)["dataset"]
-        shown: int = dataset["hidden"]
-        return shown
+        hidden_flag: int = dataset["hidden"]
+        return hidden_flag
 
     assert hidden(dropped) == 1
     assert hidden(restored) == 0
-    assert hidden([*restored, [_streamed("11:25", says="DROP")]]) == 1
+    assert hidden([*restored, [_streamed("11:25", lifecycle="DROP")]]) == 1
 
 
 @pytest.mark.parametrize("width", [2, 300])  # few names are kept in memory as they were read
@@ -322,11 +322,11 @@ def test_runs_with_equal_inputs_share_a_shape_of_any_size(sqlite: Database, widt
         }
 
     alike = [ended("one", "10:05", width), ended("two", "10:15", width)]
-    seen = state_after(sqlite, [], [[event] for event in alike], True)
-    assert [len(seen[table]) for table in ("job_version", "edge", "run")] == [1, width, 2]
-    seen = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
-    assert [len(seen[table]) for table in ("job_version", "run")] == [2, 3]
-    assert sum(edge["current"] for edge in seen["edge"]) == width - 1
+    rows = state_after(sqlite, [], [[event] for event in alike], True)
+    assert [len(rows[table]) for table in ("job_version", "edge", "run")] == [1, width, 2]
+    rows = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
+    assert [len(rows[table]) for table in ("job_version", "run")] == [2, 3]
+    assert sum(edge["current"] for edge in rows["edge"]) == width - 1
 
 
 @pytest.mark.parametrize("dropped_at", ["10:05", "10:15", "10:45"])
@@ -335,10 +335,10 @@ def test_runs_with_equal_inputs_share_a_shape_of_any_size(sqlite: Database, widt
 def test_a_stream_drop_after_a_declared_drop_keeps_it_hidden(
     sqlite: Database, order: tuple[int, ...], says_it_goes_on: bool, dropped_at: str
 ) -> None:
-    [mention] = _streamed("", says="DROP")["outputs"]
+    [mention] = _streamed("", lifecycle="DROP")["outputs"]
     background = [{"eventTime": f"2026-03-01T{dropped_at}:00Z", "dataset": mention}]
     last = _streamed("10:55") if says_it_goes_on else _streamed("10:25")
-    run = [_streamed("10:05", kind=None), _streamed("10:35", says="DROP"), last]
+    run = [_streamed("10:05", kind=None), _streamed("10:35", lifecycle="DROP"), last]
     story = Story(background, sorted(run, key=lambda event: event["eventTime"]))
     batches = [[run[number]] for number in order]
     check(sqlite, (story, batches, False))
@@ -370,11 +370,11 @@ def _wrote(run: str, job: str, at: str, *outputs: Document, ends: bool = True) -
     }
 
 
-def _by_name(seen: Seen) -> Seen:
+def _by_name(rows: Seen) -> Seen:
     """Return the rows without the ids, which depend on the order of the versions."""
     left_out = {"id", "version_id", "number", "stamps"}
     left_out |= {"current_version_id", "latest_version_id", "implied_version_id"}
-    kept = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")
+    tables = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")
     return {
         table: sorted(
             (
@@ -383,11 +383,11 @@ def _by_name(seen: Seen) -> Seen:
                     for key, value in row.items()
                     if key not in left_out or (key == "id" and table == "dataset")
                 }
-                for row in seen[table]
+                for row in rows[table]
             ),
             key=repr,
         )
-        for table in (*kept, "search_doc")
+        for table in (*tables, "search_doc")
     }
 
 
@@ -407,11 +407,11 @@ def test_a_second_name_merges_two_datasets_in_any_order(
     events = [_OF_ONE_DATASET[number] for number in order]
     batches = [events] if at_once else [[event] for event in events]
 
-    seen = _by_name(state_after(sqlite, [], batches, False))
+    rows = _by_name(state_after(sqlite, [], batches, False))
 
     first = _by_name(state_after(sqlite, [], [[event] for event in _OF_ONE_DATASET], False))
-    assert differences_by_table(seen, first) == {}
-    [dataset] = seen["dataset"]
+    assert differences_by_table(rows, first) == {}
+    [dataset] = rows["dataset"]
     assert (dataset["namespace"], dataset["version_count"]) == (_FILES[0], 4)
 
 
@@ -434,8 +434,8 @@ def test_a_run_using_both_names_has_one_dataset(sqlite: Database, order: tuple[i
         _wrote(RUN_ID, "j", "10:07", _dataset(_FILES, "a", "b", also=_TABLE)),
     ]
 
-    seen = _by_name(state_after(sqlite, [], [[run[number]] for number in order], False))
+    rows = _by_name(state_after(sqlite, [], [[run[number]] for number in order], False))
 
     first = _by_name(state_after(sqlite, [], [[event] for event in run], False))
-    assert differences_by_table(seen, first) == {}
-    assert sorted(row["name"] for row in seen["dataset"]) == ["RAW", "orders"]
+    assert differences_by_table(rows, first) == {}
+    assert sorted(row["name"] for row in rows["dataset"]) == ["RAW", "orders"]

@@ -38,23 +38,23 @@ def check(own_url: str, load: Load, *, all_answered: bool = False) -> None:
             tables = Tables(tx)
     finally:
         database.close()
-    kept = {row.payload for row in tables.events}
-    assert load.acknowledged.keys() <= kept
-    assert kept <= load.sent.keys()
+    payloads = {row.payload for row in tables.events}
+    assert load.acknowledged.keys() <= payloads
+    assert payloads <= load.sent.keys()
     if all_answered:
-        assert kept == load.acknowledged.keys()
+        assert payloads == load.acknowledged.keys()
     assert load.pins, "no run was looked at"
     for run, read in load.pins.items():
-        found = {
+        versions = {
             tables.datasets[row.dataset_id].name: row.version_id
             for row in tables.io.values()
             if row.run_id == run and row.role == "INPUT"
         }
-        assert found.items() >= read.items(), f"what run {run} read has changed"
+        assert versions.items() >= read.items(), f"what run {run} read has changed"
     assert_database_holds(own_url)
 
 
-def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> None:
+def kill_repeatedly(own_url: str, *, kills: int, most: int, seed: int) -> None:
     chance = random.Random(seed)
     server = ServerProcess.start(own_url)
     try:
@@ -74,14 +74,14 @@ def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> N
 def test_a_server_killed_under_load_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
-    kill_again_and_again(own_url, kills=2, most=150, seed=1)
+    kill_repeatedly(own_url, kills=2, most=150, seed=1)
 
 
 @pytest.mark.stress
 def test_a_server_killed_often_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
-    kill_again_and_again(own_url, kills=40, most=400, seed=made_up_seed())
+    kill_repeatedly(own_url, kills=40, most=400, seed=made_up_seed())
 
 
 @pytest.fixture

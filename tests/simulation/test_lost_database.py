@@ -35,9 +35,9 @@ LOOK_SECONDS = 0.1
 class Losing:
     """A sent write that may be lost."""
 
-    def __init__(self, sent: Sent, *, lost: bool) -> None:
-        self.sent = sent
-        self.epoch = sent.epoch
+    def __init__(self, write: Sent, *, lost: bool) -> None:
+        self.sent = write
+        self.epoch = write.epoch
         self._lost = lost
 
     def land(self) -> None:
@@ -128,9 +128,9 @@ def test_a_lost_connection_fails_only_its_own_writes(
         assert broken_invariants(database, system_clock) == []
         with database.read() as tx:
             assert problems(tx) == []
-            kept = [row.payload for row in Tables(tx).events]
-    assert kept == [event(number) for number, error in enumerate(errors) if error is None]
-    assert len(kept) >= EVENTS - 8
+            payloads = [row.payload for row in Tables(tx).events]
+    assert payloads == [event(number) for number, error in enumerate(errors) if error is None]
+    assert len(payloads) >= EVENTS - 8
 
 
 def cut_off_writers(url: str) -> int:
@@ -182,8 +182,8 @@ def test_repeated_connection_cuts_lose_nothing_acknowledged(
         assert broken_invariants(database, system_clock) == []
         with database.read() as tx:
             assert problems(tx) == []
-            kept = Counter(row.payload for row in Tables(tx).events)
+            payloads = Counter(row.payload for row in Tables(tx).events)
     postgres.drop_database(url)
     acknowledged = {event(number) for number, error in errors.items() if error is None}
-    assert acknowledged <= kept.keys() <= {event(number) for number in range(CUT_EVENTS)}
-    assert set(kept.values()) == {1}
+    assert acknowledged <= payloads.keys() <= {event(number) for number in range(CUT_EVENTS)}
+    assert set(payloads.values()) == {1}

@@ -132,7 +132,7 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
     """Draw declarations of all datasets, and events of many runs that share jobs and datasets."""
     names = [{"namespace": "s3://lake", "name": f"dataset {n}"} for n in range(DATASETS)]
 
-    def stated(columns: int) -> Document:
+    def random_dataset(columns: int) -> Document:
         fields = [{"name": f"column{n}", "type": "INT"} for n in range(columns)]
         return {**chance.choice(names), "facets": {"schema": {"fields": fields}}}
 
@@ -143,7 +143,7 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
     for number in range(RUNS):
         run = {"runId": f"run {number}"}
         job = {"namespace": "jobs", "name": f"job {chance.randrange(JOBS)}"}
-        sides = {"inputs": [stated(1)], "outputs": [stated(chance.randrange(1, 4))]}
+        sides = {"inputs": [random_dataset(1)], "outputs": [random_dataset(chance.randrange(1, 4))]}
         end = chance.choice(["COMPLETE", "COMPLETE", "FAIL", "ABORT"])
         times = [f"2026-03-01T10:{number:02}:{second:02}Z" for second in (0, 30)]
         runs.append(
@@ -155,19 +155,19 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
     return declared, runs
 
 
-def without_order(seen: Seen) -> Seen:
+def without_order(tables: Seen) -> Seen:
     """Return the rows without the columns that depend on the order of runs: numbers and inputs.
 
     A reader's report of the fields applies to the version that it read, if that has none.
     """
-    for row in seen["version"]:
+    for row in tables["version"]:
         del row["number"]
-    for row in seen["dataset"]:
+    for row in tables["dataset"]:
         del row["latest_version_id"], row["observed"]
-    for row in seen["run_dataset"]:
+    for row in tables["run_dataset"]:
         if row["role"] == "INPUT":
             del row["version_id"]
-    return {table: sorted(found, key=repr) for table, found in seen.items()}
+    return {table: sorted(rows, key=repr) for table, rows in tables.items()}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in (1, 2))])
@@ -178,7 +178,9 @@ def test_concurrent_events_to_catalogs_end_as_sequential_ones(
     chance = random.Random(f"{count}/{seed}")
     declared, runs = busy_events(chance)
 
-    def tell(catalogs: Sequence[WriteQueue], events: list[Document], order: random.Random) -> None:
+    def submit_all(
+        catalogs: Sequence[WriteQueue], events: list[Document], order: random.Random
+    ) -> None:
         for event in order.sample(events, len(events)):
             submit(order.choice(catalogs), event).result()
 
@@ -189,13 +191,13 @@ def test_concurrent_events_to_catalogs_end_as_sequential_ones(
             submit(alone, event).result()
             submit(busy[0], event).result()
         for events in runs:
-            tell([alone], events, random.Random(0))
+            submit_all([alone], events, random.Random(0))
         with ThreadPoolExecutor(THREADS) as pool:
-            told = [
-                pool.submit(tell, busy, events, random.Random(f"{seed}/{number}"))
+            futures = [
+                pool.submit(submit_all, busy, events, random.Random(f"{seed}/{number}"))
                 for number, events in enumerate(chance.sample(runs, len(runs)))
             ]
-        for each in told:
+        for each in futures:
             each.result()
-        expected, found = without_order(state_of(alone_url)), without_order(state_of(busy_url))
-    assert differences(expected, found) == {}
+        expected, actual = without_order(state_of(alone_url)), without_order(state_of(busy_url))
+    assert differences(expected, actual) == {}

@@ -38,10 +38,10 @@ def keys(database: Database) -> Keys:
 
 
 def test_a_new_keys_token_is_accepted(keys: Keys) -> None:
-    made = keys.create("etl", KeyRole.WRITER, namespace="food", who="local")
-    key = keys.authenticate(made.token)
-    assert (key.id, key.name, key.role, key.namespace) == (made.key.id, "etl", "writer", "food")
-    assert made.token.startswith("pk_")
+    created = keys.create("etl", KeyRole.WRITER, namespace="food", who="local")
+    key = keys.authenticate(created.token)
+    assert (key.id, key.name, key.role, key.namespace) == (created.key.id, "etl", "writer", "food")
+    assert created.token.startswith("pk_")
 
 
 def test_only_the_digest_of_a_token_is_stored(database: Database, keys: Keys) -> None:

@@ -74,24 +74,24 @@ def test_events_match_their_description_in_the_report(requests: list[bytes]) -> 
 
 
 def test_each_run_starts_and_then_completes(requests: list[bytes]) -> None:
-    told: dict[str | None, list[str]] = {}
+    types: dict[str | None, list[str]] = {}
     times = []
     for request in requests:
         event = read_event(body_of(request), Limits())
-        told.setdefault(event.run_id, []).append(event.event_type)
+        types.setdefault(event.run_id, []).append(event.event_type)
         times.append(event.at)
-    assert len(told) == 2 * JOBS
-    assert set(map(tuple, told.values())) == {("START", "COMPLETE")}
+    assert len(types) == 2 * JOBS
+    assert set(map(tuple, types.values())) == {("START", "COMPLETE")}
     assert times == sorted(set(times))
 
 
 def test_the_load_sends_each_request_once_and_counts_the_answers(requests: list[bytes]) -> None:
     with answering_server() as port:
-        found = send(port, requests[:200], clients=4, seconds=60)
+        counts = send(port, requests[:200], clients=4, seconds=60)
         refused = send(port, requests[:10], clients=2, seconds=60, status=200)
-    assert (found.answered, found.refused, found.ran_out) == (200, {}, True)
-    assert found.rate > 0
-    assert 0 < found.p50_ms <= found.p99_ms
+    assert (counts.answered, counts.refused, counts.ran_out) == (200, {}, True)
+    assert counts.rate > 0
+    assert 0 < counts.p50_ms <= counts.p99_ms
     assert (refused.answered, refused.refused) == (0, {"201": 10})
 
 
@@ -102,9 +102,9 @@ def test_the_graph_has_its_stated_size(tmp_path: Path) -> None:
     with database.read() as tx:
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="DATASET")) == DOMAIN_JOBS
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="JOB")) == DOMAIN_JOBS
-        (place,) = random_places(1, domains=1)
-        near = lineage(tx, dataset_node(*dataset_name(place)), hops=2).graph
-        whole = lineage(tx, dataset_node(*dataset_name(place)), hops=200).graph
+        (start,) = random_places(1, domains=1)
+        near = lineage(tx, dataset_node(*dataset_name(start)), hops=2).graph
+        whole = lineage(tx, dataset_node(*dataset_name(start)), hops=200).graph
     database.close()
     assert 2 < len(near) < len(whole) <= 2 * DOMAIN_JOBS
     edges = sum(len(node.in_edges) for node in whole)
@@ -158,12 +158,12 @@ def test_a_generated_history_equals_one_written_by_the_plane(postgres: PostgresS
     with ours.plane.database.read() as tx:
         work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
         first, *_, last = sorted(work, key=lambda row: row.lot_key)
-        made = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
+        claims = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
     assert [row.state for row in work] == [WorkState.DONE] * 30
     assert len({row.run_id for row in work}) == 30
     assert (first.lot, last.lot) == (lots[0], lots[-1])
     assert first.since < last.since < ours.plane.clock()
-    assert made == []
+    assert claims == []
     ours.fill(1)
     (claim,) = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
     assert (claim.lot, claim.token) == (f"part-{FIRST_LOT}", 1)
@@ -183,11 +183,11 @@ def test_an_arc_processes_lots_after_a_long_history(postgres: PostgresServer) ->
     lots = [f"part-{FIRST_LOT + number}" for number in range(5)]
     with ours.plane.database.read() as tx:
         work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
-        told = tx.fetch("lot_events_after", after=0, most=1000)
+        events = tx.fetch("lot_events_after", after=0, most=1000)
     ours.close()
     postgres.drop_database(url)
     assert [row.state for row in work] == [WorkState.DONE] * 5
-    assert len(told) == 2 * (30 + 5)  # each lot arrived and was refined
+    assert len(events) == 2 * (30 + 5)  # each lot arrived and was refined
 
 
 def test_the_engine_processes_every_waiting_lot() -> None:
@@ -213,12 +213,12 @@ def test_the_gaps_found_are_the_ones_left_out(tmp_path: Path) -> None:
     span = whole_days(2 * ODD_EVERY)
     write_lots(url, span)
     database = open_database(url, extra=[GRAPH_FOLDER])
-    found = find_gaps(database, span, with_causes=True)
-    known = scan(database)
+    gaps = find_gaps(database, span, with_causes=True)
+    rows = scan(database)
     database.close()
-    assert found.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
-    assert (found.count, len(found.ranges)) == (span.count, 4)
-    assert known == span.count - 2 >= 2 * ODD_EVERY - 2
+    assert gaps.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
+    assert (gaps.count, len(gaps.ranges)) == (span.count, 4)
+    assert rows == span.count - 2 >= 2 * ODD_EVERY - 2
 
 
 def test_the_report_is_printed_and_saved(tmp_path: Path) -> None:
@@ -242,13 +242,13 @@ def test_the_report_is_printed_and_saved(tmp_path: Path) -> None:
     report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
     assert [target.met for target in report.targets] == [True, False, True, False]
     write_report(report, tmp_path / "results" / "report.json")
-    written = (tmp_path / "results" / "report.json").read_bytes()
-    assert msgspec.json.decode(written, type=Report) == report
-    shown = io.StringIO()
-    print_report(report, Console(file=shown, width=120))
+    content = (tmp_path / "results" / "report.json").read_bytes()
+    assert msgspec.json.decode(content, type=Report) == report
+    output = io.StringIO()
+    print_report(report, Console(file=output, width=120))
     for words in (
         "slowest first page (jobs)", "ours, in process", "1,000,000 finished lots",
         "through an arc that does nothing", "1,000,000 lots done", "Gaps among 1,000,000 lots",
         "Lots per second of a backfill",
     ):  # fmt: skip
-        assert words in shown.getvalue()
+        assert words in output.getvalue()

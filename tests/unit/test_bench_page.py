@@ -36,9 +36,9 @@ def test_the_report_shows_and_stores_every_measurement(measured: PageTimes, tmp_
     report = new_report(quick=True)
     report.page = measured
     write_report(report, tmp_path / "report.json")
-    written = (tmp_path / "report.json").read_bytes()
-    assert msgspec.json.decode(written, type=Report) == report
-    shown = io.StringIO()
-    print_report(report, Console(file=shown, width=120))
+    content = (tmp_path / "report.json").read_bytes()
+    assert msgspec.json.decode(content, type=Report) == report
+    output = io.StringIO()
+    print_report(report, Console(file=output, width=120))
     for words in ("100,000 lots and 1,995 nodes", "lineage of the graph", "5.0 ×", "choosing a"):
-        assert words in shown.getvalue()
+        assert words in output.getvalue()

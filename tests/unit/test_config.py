@@ -84,8 +84,8 @@ def test_the_file_is_the_given_one_or_the_nearest(home: dict[str, str], tmp_path
 
 
 def test_the_data_folder_follows_xdg(home: dict[str, str], tmp_path: Path) -> None:
-    named = load({}, home | {"XDG_DATA_HOME": "/srv/data"}, tmp_path).settings
-    assert named.database == "sqlite:////srv/data/penstock/penstock.db"
+    with_xdg = load({}, home | {"XDG_DATA_HOME": "/srv/data"}, tmp_path).settings
+    assert with_xdg.database == "sqlite:////srv/data/penstock/penstock.db"
     relative = load({}, home | {"XDG_DATA_HOME": "data"}, tmp_path).settings
     assert relative.database == f"sqlite:///{home['HOME']}/.local/share/penstock/penstock.db"
 
@@ -227,12 +227,12 @@ def test_secrets_appear_neither_in_the_list_nor_in_repr(
     home: dict[str, str], tmp_path: Path
 ) -> None:
     loaded = secrets_of(home, tmp_path)
-    shown = {line.name: line for line in loaded.shown()}
-    assert KEY not in repr(shown)
+    lines = {line.name: line for line in loaded.shown()}
+    assert KEY not in repr(lines)
     assert KEY not in repr(loaded)
-    assert shown["database"].value == "postgresql://ann:********@db/x"
-    assert shown["api_key"].value == "********"
-    assert shown["api_key"].origin == "flag --api-key"
+    assert lines["database"].value == "postgresql://ann:********@db/x"
+    assert lines["api_key"].value == "********"
+    assert lines["api_key"].origin == "flag --api-key"
 
 
 def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) ->
 def test_every_setting_is_listed_with_one_line_of_help(
     home: dict[str, str], tmp_path: Path
 ) -> None:
-    shown = load({}, home, tmp_path).shown()
-    assert [line.name for line in shown] == list(SETTINGS)
-    for line in shown:
+    lines = load({}, home, tmp_path).shown()
+    assert [line.name for line in lines] == list(SETTINGS)
+    for line in lines:
         assert line.help
         assert "\n" not in line.help
-    assert {line.name: line.value for line in shown}["api_key"] is None
+    assert {line.name: line.value for line in lines}["api_key"] is None

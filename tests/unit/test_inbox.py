@@ -9,7 +9,7 @@ class Entry(NamedTuple):
     size: int
 
 
-def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
+def batches(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
     """Return the sizes of the entries in each batch."""
     inbox: Inbox[Entry] = Inbox(100)
     for size in sizes:
@@ -21,16 +21,16 @@ def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
 
 
 def test_small_entries_share_a_batch() -> None:
-    assert taken(0, 0, 0) == [[0, 0, 0]]
+    assert batches(0, 0, 0) == [[0, 0, 0]]
 
 
 def test_a_batch_has_at_most_the_requested_entries() -> None:
-    assert taken(0, 0, 0, most=2) == [[0, 0], [0]]
+    assert batches(0, 0, 0, most=2) == [[0, 0], [0]]
 
 
 def test_a_batch_has_at_most_the_requested_bytes() -> None:
-    assert taken(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
+    assert batches(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
 
 
 def test_an_entry_over_the_limit_has_its_own_batch() -> None:
-    assert taken(1, 40, 1) == [[1], [40], [1]]
+    assert batches(1, 40, 1) == [[1], [40], [1]]

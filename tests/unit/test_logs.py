@@ -16,7 +16,7 @@ Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
 
 
 @pytest.fixture
-def written() -> Iterator[Lines]:
+def open_logger() -> Iterator[Lines]:
     """A logger that writes to a string with a given formatter."""
     logger = logging.getLogger("test of log lines")
     logger.propagate = False
@@ -33,8 +33,8 @@ def written() -> Iterator[Lines]:
     logger.handlers = []
 
 
-def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_a_line_of_text_ends_with_the_ids(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(lot="20261115", run="r1", part=""):
         logger.info("it goes on")
     logger.info("it is over")
@@ -47,8 +47,8 @@ def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
     ("value", "shown"),
     [("a b", '"a b"'), ("x]\nforged", '"x]\\nforged"'), ("lot=2", '"lot=2"'), ("å/b:c", "å/b:c")],
 )
-def test_an_id_with_delimiters_is_quoted(written: Lines, value: str, shown: str) -> None:
-    logger, text = written(logs.TextLines())
+def test_an_id_with_delimiters_is_quoted(open_logger: Lines, value: str, shown: str) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(dataset=value):
         logger.info("seen")
     assert text.getvalue().endswith(f" seen [dataset={shown}]\n")
@@ -57,8 +57,8 @@ def test_an_id_with_delimiters_is_quoted(written: Lines, value: str, shown: str)
 FORGED = "x\n2026-11-15 10:00:00,000 INFO key boss was revoked\r\x1b[2K\x9b1A\u2028\u202e\ud800"
 
 
-def test_text_lines_escape_control_characters(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_text_lines_escape_control_characters(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
 
     logger.info("there is nothing at %s", FORGED)
 
@@ -68,8 +68,8 @@ def test_text_lines_escape_control_characters(written: Lines) -> None:
     assert "\\u001b[2K\\u009b1A\\u2028\\u202e\\ud800" in line
 
 
-def test_json_lines_escape_cursor_movements(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_json_lines_escape_cursor_movements(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
 
     logger.info("there is nothing at %s", FORGED)
 
@@ -78,8 +78,8 @@ def test_json_lines_escape_cursor_movements(written: Lines) -> None:
     assert json.loads(line)["message"].endswith(FORGED)
 
 
-def test_no_line_of_a_traceback_looks_like_a_log_line(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_no_line_of_a_traceback_looks_like_a_log_line(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     try:
         raise ValueError(FORGED)
     except ValueError:
@@ -90,8 +90,8 @@ def test_no_line_of_a_traceback_looks_like_a_log_line(written: Lines) -> None:
     assert all(line.startswith("  ") and line.isprintable() for line in others)
 
 
-def test_a_traceback_follows_the_line(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_a_traceback_follows_the_line(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(lot="7"):
         try:
             raise ValueError("odd")
@@ -102,8 +102,8 @@ def test_a_traceback_follows_the_line(written: Lines) -> None:
     assert lines[-1] == "  ValueError: odd"
 
 
-def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_a_json_line_has_the_ids_as_fields(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     with logs.about(lot="7", job="shop/clean", message="not this"):
         logger.info("published")
         with logs.about(part="a", job="shop/other"):
@@ -114,8 +114,8 @@ def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
     assert (inner["lot"], inner["job"], inner["part"]) == ("7", "shop/other", "a")
 
 
-def test_ids_apply_only_to_the_thread_that_set_them(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_ids_apply_only_to_the_thread_that_set_them(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     thread = threading.Thread(target=lambda: logger.info("elsewhere"))
     with logs.about(lot="7"):
         thread.start()
@@ -123,8 +123,8 @@ def test_ids_apply_only_to_the_thread_that_set_them(written: Lines) -> None:
     assert "lot" not in json.loads(text.getvalue())
 
 
-def test_ids_are_removed_after_an_error(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_ids_are_removed_after_an_error(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     with pytest.raises(ValueError, match="odd"), logs.about(lot="7"):
         raise ValueError("odd")
     logger.info("after it")

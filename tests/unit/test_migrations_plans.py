@@ -22,16 +22,16 @@ def changes() -> Iterator[tuple[sqlite3.Connection, Migration, str]]:
                     database.execute(sql)
 
 
-def walks_for_each(database: sqlite3.Connection, sql: str) -> list[str]:
+def scans_for_each_row(database: sqlite3.Connection, sql: str) -> list[str]:
     """Return the steps that scan a whole table for each row."""
     inner: set[int] = set()
-    found = []
+    steps = []
     for number, parent, _, step in database.execute(f"EXPLAIN QUERY PLAN {sql}"):
         if parent in inner or step.startswith("CORRELATED"):
             inner.add(number)
         if number in inner and step.startswith("SCAN"):
-            found.append(step)
-    return found
+            steps.append(step)
+    return steps
 
 
 def test_no_migration_scans_a_table_for_each_row() -> None:
@@ -39,6 +39,6 @@ def test_no_migration_scans_a_table_for_each_row() -> None:
     slow = [
         f"{migration.name}: {step}"
         for database, migration, sql in changes()
-        for step in walks_for_each(database, sql)
+        for step in scans_for_each_row(database, sql)
     ]
     assert slow == []

@@ -34,8 +34,8 @@ def writer(connection: sqlite3.Connection) -> OneStatementWriter:
 
 
 def epoch(connection: sqlite3.Connection) -> int:
-    (found,) = connection.execute(STATEMENTS["last_epoch"].sql).fetchone()
-    return int(found)
+    (number,) = connection.execute(STATEMENTS["last_epoch"].sql).fetchone()
+    return int(number)
 
 
 def test_every_write_statement_can_be_part_of_one(
@@ -58,10 +58,10 @@ def test_a_failed_part_undoes_all_and_allows_a_retry(
     with pytest.raises(Overtaken):
         writer.write(last + 2, [good])
     assert (epoch(connection), connection.in_transaction) == (last, False)
-    found = STATEMENTS["read_tag"].sql
-    assert connection.execute(found, {"name": "pii"}).fetchall() == []
+    sql = STATEMENTS["read_tag"].sql
+    assert connection.execute(sql, {"name": "pii"}).fetchall() == []
     writer.write(last + 1, [good])
-    assert connection.execute(found, {"name": "pii"}).fetchall() == [("pii", None)]
+    assert connection.execute(sql, {"name": "pii"}).fetchall() == [("pii", None)]
 
 
 def test_rows_are_read_from_a_json_of_lists() -> None:

@@ -8,8 +8,8 @@ SLOW = ("asyncio", "dask", "httpcore", "httpx", "kazoo", "psycopg")
 
 def _loaded(program: str) -> set[str]:
     """Return the slow packages that a program has loaded."""
-    asked = f"import sys\n{program}\nprint(*(name for name in {SLOW!r} if name in sys.modules))"
-    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    code = f"import sys\n{program}\nprint(*(name for name in {SLOW!r} if name in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(run.stdout.splitlines()[-1].split())
 
 

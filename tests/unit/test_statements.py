@@ -37,7 +37,7 @@ def capability(folder: Path, **files: str) -> Path:
     return folder
 
 
-def named(name: str, sql: str, comment: str = "Says something.") -> str:
+def statement_text(name: str, sql: str, comment: str = "Says something.") -> str:
     return f"-- name: {name}\n-- {comment}\n{sql}\n"
 
 
@@ -132,7 +132,7 @@ def test_a_marker_that_cannot_be_expanded_is_refused(sql: str, dialect: str) -> 
 
 def test_a_file_contains_names_descriptions_and_sql() -> None:
     text = "-- About the file.\n\n-- name: a\n-- Two\n-- lines.\nSELECT 1 -- one\n  /* 2 */;\n\n"
-    file = SqlFile("f.sql", "", text + named("b", "SELECT '--', 2"))
+    file = SqlFile("f.sql", "", text + statement_text("b", "SELECT '--', 2"))
     assert list(parse(file)) == [
         ("a", "Two lines.", "SELECT 1"),
         ("b", "Says something.", "SELECT '--', 2"),
@@ -142,7 +142,7 @@ def test_a_file_contains_names_descriptions_and_sql() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT 1;\n" + named("a", "SELECT 1"), "before the first"),
+        ("SELECT 1;\n" + statement_text("a", "SELECT 1"), "before the first"),
         ("-- name: a\nSELECT 1", "needs a comment"),
         ("-- name: a\n--\nSELECT 1", "needs a comment"),
         ("-- name: a\n-- Nothing follows.\n", "has no SQL"),
@@ -159,18 +159,19 @@ def test_a_dialect_overrides_by_name(tmp_path: Path) -> None:
     why = "Differs by necessity: it can."
     folder = capability(
         tmp_path,
-        portable=named("a", "SELECT 1") + named("b", "SELECT 2"),
-        sqlite=named("a", "SELECT 10", why),
-        more__postgresql=named("b", "SELECT 20", why) + named("c", "SELECT 30", why),
+        portable=statement_text("a", "SELECT 1") + statement_text("b", "SELECT 2"),
+        sqlite=statement_text("a", "SELECT 10", why),
+        more__postgresql=statement_text("b", "SELECT 20", why)
+        + statement_text("c", "SELECT 30", why),
     )
     assert loaded(folder, "sqlite") == {"a": "SELECT 10", "b": "SELECT 2"}
     assert loaded(folder, "postgresql") == {"a": "SELECT 1", "b": "SELECT 20", "c": "SELECT 30"}
 
 
 def test_a_folder_named_for_a_dialect_holds_overrides(tmp_path: Path) -> None:
-    folder = capability(tmp_path, portable=named("a", "SELECT 1"))
+    folder = capability(tmp_path, portable=statement_text("a", "SELECT 1"))
     (folder / "statements" / "sqlite").mkdir()
-    override = named("a", "SELECT 2", "Differs by necessity: it can.")
+    override = statement_text("a", "SELECT 2", "Differs by necessity: it can.")
     (folder / "statements" / "sqlite" / "more.sql").write_text(override)
     assert loaded(folder, "sqlite") == {"a": "SELECT 2"}
     assert loaded(folder, "postgresql") == {"a": "SELECT 1"}
@@ -178,14 +179,14 @@ def test_a_folder_named_for_a_dialect_holds_overrides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_an_override_needs_a_reason(tmp_path: Path, dialect: str) -> None:
-    folder = capability(tmp_path, sqlite=named("a", "SELECT 1"))
+    folder = capability(tmp_path, sqlite=statement_text("a", "SELECT 1"))
     with pytest.raises(ValueError, match=r"sqlite\.sql: a .*'Differs by necessity:'"):
         load_statements(dialect, [folder])
 
 
 def test_a_name_belongs_to_one_statement(tmp_path: Path) -> None:
-    one = capability(tmp_path / "one", here=named("a", "SELECT 1"))
-    two = capability(tmp_path / "two", there=named("a", "SELECT 2"))
+    one = capability(tmp_path / "one", here=statement_text("a", "SELECT 1"))
+    two = capability(tmp_path / "two", there=statement_text("a", "SELECT 2"))
     with pytest.raises(ValueError, match=r"a is written twice, in here\.sql and in there\.sql"):
         load_statements("sqlite", [one, two])
 
@@ -201,8 +202,8 @@ def test_every_statement_exists_for_both_databases() -> None:
     )
     assert sqlite.keys() ^ postgresql.keys() == ONE_DIALECT_ONLY
     assert {"next_epoch", "record_migration"} <= sqlite.keys()
-    for written in (sqlite, postgresql):
-        assert all(statement.sql for statement in written.values())
+    for statements in (sqlite, postgresql):
+        assert all(statement.sql for statement in statements.values())
 
 
 class Thing(msgspec.Struct):

@@ -47,13 +47,13 @@ def modules() -> dict[Path, ast.Module]:
 
 def docstrings(tree: ast.Module) -> set[int]:
     """Return the identities of the docstring nodes."""
-    found = set()
+    ids = set()
     for node in ast.walk(tree):
         if isinstance(node, Documented) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                found.add(id(first.value))
-    return found
+                ids.add(id(first.value))
+    return ids
 
 
 def sql_literals(tree: ast.Module) -> Iterator[str]:
@@ -84,9 +84,9 @@ def test_a_module_has_a_docstring() -> None:
 def test_python_contains_no_sql_statements() -> None:
     assert modules().keys() >= MARKER_EXPANSION
     assert {
-        name_of(path): found
+        name_of(path): literals
         for path, tree in modules().items()
-        if path not in MARKER_EXPANSION and (found := list(sql_literals(tree)))
+        if path not in MARKER_EXPANSION and (literals := list(sql_literals(tree)))
     } == {}
 
 
@@ -104,8 +104,8 @@ def test_the_page_of_settings_is_current() -> None:
 
 def test_the_lock_file_has_every_dependency() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in wanted}
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements}
     lock = (TOP / "requirements.lock").read_text()
     locked = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
     assert names - locked == set(), "run: make lock"
@@ -113,7 +113,7 @@ def test_the_lock_file_has_every_dependency() -> None:
 
 def test_the_lock_file_is_complete() -> None:
     """`make setup` installs the packages of the lock file and resolves nothing else."""
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stdout
+    assert result.returncode == 0, result.stdout

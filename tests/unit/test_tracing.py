@@ -53,10 +53,10 @@ def test_two_installations_have_separate_traces(monkeypatch: pytest.MonkeyPatch)
         for scope in ("here", "here", "there"):
             with tracing.on("otlp", scope), tracing.span("x", lot="bid0000000001"):
                 tracing.note("y", lot="20261115PT1H00", began=system_clock())
-        found = collector.spans()
-    one, again, other = [span.trace for span in found if span.name == "x"]
+        spans = collector.spans()
+    one, again, other = [span.trace for span in spans if span.name == "x"]
     assert one == again
     assert one != other
     # Work on another lot is in that lot's trace, with a link to its cause.
-    linked = [span.links for span in found if span.name == "y"]
-    assert linked == [[f"{span.trace}-{span.id}"] for span in found if span.name == "x"]
+    linked = [span.links for span in spans if span.name == "y"]
+    assert linked == [[f"{span.trace}-{span.id}"] for span in spans if span.name == "x"]
