@@ -36,7 +36,7 @@ def valid_event(calls: Calls) -> Document:
     }
 
 
-def changed(event: Document, where: str, value: Any) -> Document:
+def with_change(event: Document, where: str, value: Any) -> Document:
     """Return the event with one value changed or omitted."""
     event = copy.deepcopy(event)
     *way, last = where.split(".")
@@ -58,7 +58,7 @@ def assert_nothing_stored(calls: Calls) -> None:
     assert calls.namespace not in calls.client.get(path("events", "lineage")).text
 
 
-def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
+def refusal_of(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
     """Send an invalid body and return the reason from the error document."""
     answer = calls.client.post(path("lineage"), content=body, headers=headers)
     assert answer.status_code in statuses, answer.text
@@ -138,15 +138,15 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
 def test_an_invalid_event_is_refused_whole(
     calls: Calls, where: str, value: Any, statuses: set[int], reason: str
 ) -> None:
-    body = json.dumps(changed(valid_event(calls), where, value)).encode()
-    assert reason in refused(calls, body, statuses)
+    body = json.dumps(with_change(valid_event(calls), where, value)).encode()
+    assert reason in refusal_of(calls, body, statuses)
     assert_nothing_stored(calls)
 
 
 def body_with(calls: Calls, text: bytes) -> bytes:
     """Return the valid event with these bytes as the value of a facet."""
     return (
-        json.dumps(changed(valid_event(calls), "outputs.0.facets.f", "HERE"))
+        json.dumps(with_change(valid_event(calls), "outputs.0.facets.f", "HERE"))
         .encode()
         .replace(b'"HERE"', text)
     )
@@ -180,13 +180,13 @@ BYTES: list[tuple[bytes, set[int]]] = [
 def test_a_body_with_invalid_json_is_refused_whole(
     calls: Calls, text: bytes, statuses: set[int]
 ) -> None:
-    assert refused(calls, body_with(calls, text), statuses)
+    assert refusal_of(calls, body_with(calls, text), statuses)
     assert_nothing_stored(calls)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b'"event"', b"{}", b"\xff", b"\x00"])
 def test_a_body_without_an_event_is_refused(calls: Calls, body: bytes) -> None:
-    assert refused(calls, body, {400, 422})
+    assert refusal_of(calls, body, {400, 422})
 
 
 @pytest.mark.both_databases
@@ -216,7 +216,7 @@ def test_huge_numbers_in_facets_are_kept_word_for_word(calls: Calls, number: byt
     ],
 )
 def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, shown: str) -> None:
-    event = changed(valid_event(calls), "eventTime", text)
+    event = with_change(valid_event(calls), "eventTime", text)
     calls.send(event)
     assert calls.run(event["run"]["runId"])["endedAt"] == shown
     assert calls.dataset("out")["currentVersionNumber"] == 1
@@ -224,7 +224,7 @@ def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, sho
 
 
 def test_the_latest_possible_time_counts_as_received_now(calls: Calls) -> None:
-    event = changed(valid_event(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
+    event = with_change(valid_event(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
     before = datetime.now(UTC)
 
     calls.send(event)
@@ -286,7 +286,7 @@ def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Docum
 
 
 def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
-    events = [changed(valid_event(calls), where, value) for where, value, _, _ in WRONG]
+    events = [with_change(valid_event(calls), where, value) for where, value, _, _ in WRONG]
     fine = valid_event(calls)
     middle = len(events) // 2
     batch = [*events[:middle], fine, *events[middle:]]

@@ -97,7 +97,7 @@ def test_later_versions_keep_facets_of_dataset_events(calls: Calls) -> None:
     assert len(calls.versions("d")) == 4
 
 
-def made_from(calls: Calls, field: str) -> Document:
+def column_lineage_from(calls: Calls, field: str) -> Document:
     source = {"namespace": calls.namespace, "name": "raw", "field": field}
     return {"columnLineage": {"fields": {"id": {"inputFields": [source]}}}}
 
@@ -111,16 +111,16 @@ def sources(calls: Calls, **params: Any) -> list[str]:
 
 def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -> None:
     raw, output = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
-    by_run = calls.named("d", **schema("id"), **made_from(calls, "c"))
+    by_run = calls.named("d", **schema("id"), **column_lineage_from(calls, "c"))
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
     before = calls.now()
-    calls.send(dataset_event(calls, "d", **made_from(calls, "a")))
+    calls.send(dataset_event(calls, "d", **column_lineage_from(calls, "a")))
     assert sources(calls) == ["a"]
     assert sources(calls, asOf=before) == []
     [column] = calls.dataset("d")["columnLineage"]
     assert [source["field"] for source in column["inputFields"]] == ["a"]
 
-    late = dataset_event(calls, "d", **made_from(calls, "b"))
+    late = dataset_event(calls, "d", **column_lineage_from(calls, "b"))
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
     assert sources(calls) == ["a"], "the next version reports no lineage"
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[by_run])
@@ -176,7 +176,7 @@ GONE: Document = {"_deleted": True}
 
 
 def test_a_deleted_facet_removes_its_earlier_value(calls: Calls) -> None:
-    columns = made_from(calls, "a")
+    columns = column_lineage_from(calls, "a")
     words = {"documentation": {"description": "old words"}, **schema("id")}
     none = {"documentation": GONE, "columnLineage": GONE}
 

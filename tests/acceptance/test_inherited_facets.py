@@ -11,13 +11,13 @@ from tests.acceptance.lot_calls import LotCalls
 def lineage(calls: Calls, **columns: str) -> Document:
     """Return the column lineage facet: each field comes from one field of `raw`."""
     raw = {"namespace": calls.namespace, "name": "raw"}
-    made_from = {
+    column_sources = {
         name: {"inputFields": [raw | {"field": source}]} for name, source in columns.items()
     }
-    return {"columnLineage": {"fields": made_from}}
+    return {"columnLineage": {"fields": column_sources}}
 
 
-def described(calls: Calls) -> Document:
+def full_output(calls: Calls) -> Document:
     """Return an output with every facet that an SQL task reports."""
     return calls.named(
         "totals",
@@ -35,7 +35,7 @@ def write(calls: Calls, *outputs: str | Document, at: str | None = None) -> str:
     return run
 
 
-def made_from(dataset: Document) -> dict[str, list[str]]:
+def column_sources(dataset: Document) -> dict[str, list[str]]:
     """Return the inputs of each field with column lineage."""
     return {
         column["name"]: [source["field"] for source in column["inputFields"]]
@@ -48,7 +48,7 @@ def declare(calls: Calls, dataset: Document) -> None:
 
 
 def test_a_version_inherits_facets_that_its_run_did_not_report(calls: Calls) -> None:
-    write(calls, described(calls))
+    write(calls, full_output(calls))
     first = calls.dataset("totals")
 
     write(calls, "totals")
@@ -96,41 +96,41 @@ def test_facets_about_a_single_version_are_not_inherited(calls: Calls) -> None:
 
 @pytest.mark.parametrize("empty", [{"fields": {}}, {"_deleted": True}])
 def test_an_empty_facet_removes_column_lineage(calls: Calls, empty: Document) -> None:
-    write(calls, described(calls))
+    write(calls, full_output(calls))
 
     write(calls, calls.named("totals", columnLineage=empty))
     write(calls, "totals")
 
     dataset = calls.dataset("totals")
-    assert made_from(dataset) == {}
+    assert column_sources(dataset) == {}
     assert [field["name"] for field in dataset["fields"]] == ["total", "country"]
 
 
 def test_a_removed_column_loses_its_lineage_for_good(calls: Calls) -> None:
-    write(calls, described(calls))
+    write(calls, full_output(calls))
 
     write(calls, calls.named("totals", **schema("TOTAL")))
-    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
     assert calls.dataset("totals")["facets"]["columnLineage"]["fields"].keys() == {"total"}
 
     write(calls, calls.named("totals", **schema("total", "country")))
-    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
 
 
 def test_a_declaration_with_a_new_schema_keeps_column_lineage(calls: Calls) -> None:
-    write(calls, described(calls))
+    write(calls, full_output(calls))
 
     declare(calls, calls.named("totals", **schema("total", "currency")))
 
     dataset = calls.dataset("totals")
-    assert made_from(dataset) == {"total": ["price"]}
+    assert column_sources(dataset) == {"total": ["price"]}
     assert dataset["currentVersionNumber"] == 2
 
 
 def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
-    write(calls, described(calls))
+    write(calls, full_output(calls))
 
     calls.put_dataset("totals", fields=[{"name": "total", "type": "DECIMAL"}])
     write(calls, "totals")
@@ -139,7 +139,7 @@ def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> Non
         assert [(field["name"], field["type"]) for field in shown["fields"]] == [
             ("total", "DECIMAL")
         ]
-    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
 
 
 def test_inherited_lineage_replaces_lineage_declared_earlier(calls: Calls) -> None:
@@ -148,7 +148,7 @@ def test_inherited_lineage_replaces_lineage_declared_earlier(calls: Calls) -> No
 
     write(calls, "totals")
 
-    assert made_from(calls.dataset("totals")) == {"total": ["written"]}
+    assert column_sources(calls.dataset("totals")) == {"total": ["written"]}
     node = f"datasetField:{calls.namespace}:totals:total"
     graph = calls.get("column-lineage", nodeId=node)["graph"]
     assert {each["data"]["field"] for each in graph} == {"total", "written"}
@@ -160,7 +160,7 @@ def test_runs_that_report_in_any_order_inherit_the_same(
 ) -> None:
     runs, at = [new_run_id() for _ in order], [calls.now() for _ in order]
     outputs = [
-        described(calls),
+        full_output(calls),
         "totals",
         calls.named("totals", **schema("total"), documentation={"description": "sums"}),
         "totals",
@@ -183,7 +183,7 @@ def test_runs_that_report_in_any_order_inherit_the_same(
     ] * 4
     columns = [version["facets"]["columnLineage"]["fields"].keys() for version in versions]
     assert columns == [{"total", "country"}, {"total", "country"}, {"total"}, {"total"}]
-    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
     node = f"dataset:{calls.namespace}:totals"
     for moment, fields in zip(at, (2, 2, 1, 1), strict=True):
         graph = calls.get("column-lineage", nodeId=node, asOf=moment, depth=1)["graph"]
@@ -197,17 +197,17 @@ def test_a_late_report_reaches_the_versions_that_inherit(calls: Calls) -> None:
     for _ in range(3):
         write(calls, "totals")
 
-    calls.report("COMPLETE", early, "write", outputs=[described(calls)])
+    calls.report("COMPLETE", early, "write", outputs=[full_output(calls)])
 
     for version in calls.versions("totals"):
         assert [field["name"] for field in version["fields"]] == ["total", "country"]
-        assert version["facets"].keys() == described(calls)["facets"].keys()
-    assert made_from(calls.dataset("totals")).keys() == {"total", "country"}
+        assert version["facets"].keys() == full_output(calls)["facets"].keys()
+    assert column_sources(calls.dataset("totals")).keys() == {"total", "country"}
 
 
 def test_versions_of_lots_inherit_too(calls: Calls) -> None:
     framework = LotCalls(calls)
-    write(calls, described(calls))
+    write(calls, full_output(calls))
     first = calls.dataset("totals")
     framework.wire("make", inputs=["raw"], outputs=["totals"])
     framework.register("raw", "1", "2")

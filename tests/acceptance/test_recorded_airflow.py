@@ -18,24 +18,24 @@ def dags(calls: Calls) -> Recording:
     return recording
 
 
-def of(dags: Recording, task: str) -> list[Document]:
+def task_runs(dags: Recording, task: str) -> list[Document]:
     return dags.runs(task, "airflow")
 
 
 def test_each_try_is_a_run(dags: Recording) -> None:
-    assert [run["state"] for run in of(dags, "shop_daily.flaky")] == ["COMPLETED", "FAILED"]
-    assert [run["state"] for run in of(dags, "shop_breaks.breaks")] == ["FAILED", "FAILED"]
-    assert of(dags, "shop_daily.flaky")[1]["facets"]["errorMessage"]["message"] == (
+    assert [run["state"] for run in task_runs(dags, "shop_daily.flaky")] == ["COMPLETED", "FAILED"]
+    assert [run["state"] for run in task_runs(dags, "shop_breaks.breaks")] == ["FAILED", "FAILED"]
+    assert task_runs(dags, "shop_daily.flaky")[1]["facets"]["errorMessage"]["message"] == (
         "the first try fails"
     )
 
 
 def test_each_mapped_task_is_a_run(dags: Recording) -> None:
-    assert [run["state"] for run in of(dags, "shop_daily.part")] == ["COMPLETED"] * 3
+    assert [run["state"] for run in task_runs(dags, "shop_daily.part")] == ["COMPLETED"] * 3
 
 
 def test_tasks_are_children_of_their_dag_run_and_end(calls: Calls, dags: Recording) -> None:
-    [dag] = of(dags, "shop_daily")
+    [dag] = task_runs(dags, "shop_daily")
     assert dag["state"] == "FAILED"
     family = calls.ask("GET", path("jobs", "runs", dag["id"], "family"))["runs"]
     children = [member for member in family if member["parent"] == dag["id"]]
@@ -44,25 +44,25 @@ def test_tasks_are_children_of_their_dag_run_and_end(calls: Calls, dags: Recordi
 
 
 def test_assets_and_tables_join_the_tasks(dags: Recording) -> None:
-    [clean] = of(dags, "shop_daily.clean")
-    [raw] = of(dags, "shop_daily.make_raw")
+    [clean] = task_runs(dags, "shop_daily.clean")
+    [raw] = task_runs(dags, "shop_daily.make_raw")
     makers = dags.makers("/data/raw/orders.csv", FILES)
     assert makers[read(clean)["/data/raw/orders.csv"]] == raw["id"]
 
-    [fill], [sums] = of(dags, "shop_daily.sql.fill"), of(dags, "shop_daily.sql.sum")
+    [fill], [sums] = task_runs(dags, "shop_daily.sql.fill"), task_runs(dags, "shop_daily.sql.sum")
     assert dags.makers(ORDERS, DATABASE)[read(sums)[ORDERS]] == fill["id"]
     [column] = dags.dataset(REVENUE, DATABASE)["columnLineage"]
     assert [(f["dataset"], f["field"]) for f in column["inputFields"]] == [(ORDERS, "amount")]
 
 
 def test_failed_tries_do_not_change_the_current_version(dags: Recording) -> None:
-    [clean] = of(dags, "shop_daily.clean")
+    [clean] = task_runs(dags, "shop_daily.clean")
     current = dags.dataset("/data/clean/orders.csv", FILES)["currentVersion"]
     assert dags.makers("/data/clean/orders.csv", FILES)[current] == clean["id"]
 
 
 def test_a_failed_check_is_shown_with_its_input(dags: Recording) -> None:
-    [check] = of(dags, "shop_daily.sql.check")
+    [check] = task_runs(dags, "shop_daily.sql.check")
     assert check["state"] == "FAILED"
     [orders] = check["inputDatasetVersions"]
     assertions = orders["facets"]["dataQualityAssertions"]["assertions"]

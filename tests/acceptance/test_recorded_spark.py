@@ -21,12 +21,12 @@ def spark(calls: Calls) -> Recording:
     return recording
 
 
-def of(spark: Recording, job: str) -> list[Document]:
+def job_runs(spark: Recording, job: str) -> list[Document]:
     return spark.runs(job, "spark")
 
 
 def test_each_overwrite_and_append_creates_a_version(spark: Recording) -> None:
-    appended, overwritten = of(spark, JOIN)
+    appended, overwritten = job_runs(spark, JOIN)
     makers = spark.makers(f"{LAKE}/by_country", "file")
     assert {appended["id"], overwritten["id"]} < set(makers.values())
     current = spark.dataset(f"{LAKE}/by_country", "file")["currentVersion"]
@@ -35,18 +35,18 @@ def test_each_overwrite_and_append_creates_a_version(spark: Recording) -> None:
 
 def test_a_failed_job_changes_no_version_despite_its_complete(spark: Recording) -> None:
     """For a failed query Spark sends the job's FAIL, and then a COMPLETE of the query."""
-    [failed] = of(spark, f"{INSERT}.lake_by_country")
+    [failed] = job_runs(spark, f"{INSERT}.lake_by_country")
     assert failed["state"] == "FAILED"
-    appended, _ = of(spark, JOIN)
+    appended, _ = job_runs(spark, JOIN)
     by_country = spark.dataset(f"{LAKE}/by_country", "file")
     assert spark.makers(by_country["name"], "file")[by_country["currentVersion"]] == appended["id"]
     assert [field["name"] for field in by_country["fields"]] == ["country", "total"]
 
 
 def test_files_connect_jobs_and_columns(spark: Recording) -> None:
-    [orders] = of(spark, f"{INSERT}.lake_orders")
+    [orders] = job_runs(spark, f"{INSERT}.lake_orders")
     makers = spark.makers(f"{LAKE}/orders", "file")
-    for run in of(spark, JOIN):
+    for run in job_runs(spark, JOIN):
         assert makers[read(run)[f"{LAKE}/orders"]] == orders["id"]
     columns = spark.dataset(f"{LAKE}/by_country", "file")["columnLineage"]
     [total] = [column for column in columns if column["name"] == "total"]
@@ -61,7 +61,7 @@ def test_a_table_is_found_by_its_name_in_the_warehouse(calls: Calls, spark: Reco
 
 
 def test_queries_are_children_of_their_application(calls: Calls, spark: Recording) -> None:
-    [application] = of(spark, "shop_spark")
+    [application] = job_runs(spark, "shop_spark")
     assert application["state"] == "COMPLETED"
     family = calls.ask("GET", path("jobs", "runs", application["id"], "family"))["runs"]
     recorded = {event["run"]["runId"] for event in spark.events}

@@ -24,7 +24,7 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
-def broken(database: Database) -> list[str]:
+def chain_errors(database: Database) -> list[str]:
     with database.read() as tx:
         return list(audit.broken_links(tx))
 
@@ -42,7 +42,7 @@ def test_writers_in_several_processes_extend_one_chain(database_url: str) -> Non
         list(threads.map(write, range(WRITERS)))
 
     with closing(open_database(database_url)) as opened:
-        assert broken(opened) == []
+        assert chain_errors(opened) == []
         with opened.read() as tx:
             assert len(audit.entries(tx, 100)) == WRITERS * KEYS_EACH
 

@@ -96,21 +96,21 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def capability(tmp_path: Path) -> Path:
     """A capability folder with the tables and statements of these tests."""
     return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_things": TABLES})
 
 
 @pytest.fixture
-def opener(own_url: str, extra: Path) -> Iterator[Opener]:
+def opener(own_url: str, capability: Path) -> Iterator[Opener]:
     """A function that opens the test's database, any number of times."""
     opened: list[Database] = []
 
-    def open_it(wait_seconds: float = 30) -> Database:
-        opened.append(open_database(own_url, extra=[extra], wait_seconds=wait_seconds))
+    def open_again(wait_seconds: float = 30) -> Database:
+        opened.append(open_database(own_url, extra=[capability], wait_seconds=wait_seconds))
         return opened[-1]
 
-    yield open_it
+    yield open_again
     for database in opened:
         database.close()
 
@@ -151,13 +151,13 @@ def test_a_read_keeps_the_snapshot_of_its_first_statement(db: Database) -> None:
 def test_many_threads_read_at_once(db: Database) -> None:
     together = threading.Barrier(6)
 
-    def look() -> int:
+    def read_value() -> int:
         with db.read() as tx:
             together.wait()
             return int(tx.fetch("value")[0][0])
 
     with ThreadPoolExecutor(6) as pool:
-        assert [f.result() for f in [pool.submit(look) for _ in range(6)]] == [0] * 6
+        assert [f.result() for f in [pool.submit(read_value) for _ in range(6)]] == [0] * 6
 
 
 def test_a_read_cannot_write(db: Database) -> None:
@@ -185,7 +185,7 @@ def test_a_failed_write_raises_and_the_next_one_succeeds(db: Database) -> None:
     with db.write() as tx:
         tx.write("add_ids", [thing])
 
-    def write_it_again() -> None:
+    def retry() -> None:
         with db.write() as tx:
             tx.execute("set_value", value=7)
             tx.write("add_ids", [thing])
@@ -194,7 +194,7 @@ def test_a_failed_write_raises_and_the_next_one_succeeds(db: Database) -> None:
                 tx.execute("set_value", value=8)
 
     with pytest.raises(INTEGRITY_ERRORS):
-        write_it_again()
+        retry()
     assert (value(db), len(things(db))) == (0, 1)
     with db.write() as tx:
         tx.execute("set_value", value=9)
@@ -369,9 +369,9 @@ with db.write() as tx:
 
 
 def test_a_killed_process_leaves_exactly_its_committed_writes(
-    db: Database, own_url: str, extra: Path
+    db: Database, own_url: str, capability: Path
 ) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, own_url, extra], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, own_url, capability], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert value(db) == 1
     with db.write() as tx:

@@ -39,7 +39,7 @@ def db(file: Path, capability: Path) -> Iterator[Database]:
         yield database
 
 
-def everything_is_refused(db: Database, reason: str) -> None:
+def assert_every_call_fails(db: Database, reason: str) -> None:
     with pytest.raises(Unavailable, match=reason):
         note(db, "lost")
     with pytest.raises(Unavailable, match=reason):
@@ -52,7 +52,7 @@ def test_an_unmounted_folder_refuses_calls_until_it_returns(db: Database, file: 
     folder = file.parent
     folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert list(folder.iterdir()) == []
     folder.rmdir()
     folder.with_name("elsewhere").rename(folder)
@@ -62,7 +62,7 @@ def test_an_unmounted_folder_refuses_calls_until_it_returns(db: Database, file: 
 
 def test_a_removed_file_accepts_no_more_calls(db: Database, file: Path) -> None:
     file.unlink()
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert not file.exists()
 
 
@@ -71,7 +71,7 @@ def test_a_replaced_file_is_neither_read_nor_written(db: Database, file: Path) -
     file.rename(original)
     shutil.copy(original, file)
     before = file.read_bytes()
-    everything_is_refused(db, "another file is in its place")
+    assert_every_call_fails(db, "another file is in its place")
     assert file.read_bytes() == before
     original.rename(file)
     assert notes(db) == ["before"]
@@ -80,23 +80,23 @@ def test_a_replaced_file_is_neither_read_nor_written(db: Database, file: Path) -
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_missing_log_file_refuses_every_call(db: Database, file: Path, ending: str) -> None:
     Path(f"{file}{ending}").unlink()
-    everything_is_refused(db, f"{ending} of the database was removed")
+    assert_every_call_fails(db, f"{ending} of the database was removed")
 
 
 def test_a_file_removed_during_a_write_fails_that_write(db: Database, file: Path) -> None:
-    def lose() -> None:
+    def remove_during_write() -> None:
         with db.write() as tx:
             tx.execute("note", text="lost")
             file.unlink()
 
     with pytest.raises(Unavailable, match=GONE):
-        lose()
+        remove_during_write()
 
 
 def test_a_removed_file_is_not_created_again(db: Database, file: Path) -> None:
     """A new reading connection must not create an empty file."""
     file.rename(file.with_name("kept"))
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert not file.exists()
 
 

@@ -87,14 +87,14 @@ def test_a_commit_of_another_connection_ends_the_wait(
 
 
 def test_a_rollback_does_not_end_the_wait(db: Database) -> None:
-    def stumble() -> None:
+    def fail_after_note() -> None:
         with db.write() as tx:
             tx.execute("note", text="never")
             raise ZeroDivisionError
 
     with db.listen(CHANNEL) as listener:
         with pytest.raises(ZeroDivisionError):
-            stumble()
+            fail_after_note()
         assert not listener.wait(0.2)
 
 

@@ -152,7 +152,7 @@ def test_a_killed_server_is_unavailable_until_its_restart(capability: Path) -> N
 
 
 def test_an_error_caught_inside_a_block_still_rolls_back(db: Database) -> None:
-    def swallow() -> None:
+    def catch_error() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("note", text=None)
@@ -160,24 +160,24 @@ def test_an_error_caught_inside_a_block_still_rolls_back(db: Database) -> None:
                 tx.fetch("notes")
 
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
-        swallow()
+        catch_error()
     note(db, "later")
     assert notes(db) == ["later"]
 
 
 def test_a_failed_commit_rolls_back(db: Database) -> None:
-    def refer() -> None:
+    def write_dangling_row() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("refer", id=1, other=2)
 
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        refer()
+        write_dangling_row()
     note(db, "later")
     assert notes(db) == ["later"]
 
 
-def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
+def send_note(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
     """Send a note and a row that refers to itself by default."""
     return db.send(
         [("add_notes", [Note(text)]), ("add_referring", [Referring(1, other)])], after=after
@@ -187,8 +187,8 @@ def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
 def test_a_failed_commit_undoes_a_sent_write_and_later_ones(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
-    first = send(db, last, "good", other=2)
-    second = send(db, first, "behind")
+    first = send_note(db, last, "good", other=2)
+    second = send_note(db, first, "behind")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         first.land()
     with pytest.raises(Overtaken):
@@ -203,8 +203,8 @@ def test_a_sent_write_on_a_lost_connection_raises_unavailable(db: Database, url:
         tx.execute("note", text="before")
     with psycopg.connect(url) as other:
         other.execute("LOCK TABLE notes")
-        first = send(db, last, "lost")
-        second = send(db, first, "lost as well")
+        first = send_note(db, last, "lost")
+        second = send_note(db, first, "lost as well")
         with psycopg.connect(url, autocommit=True) as killer:
             killer.execute(
                 "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
@@ -217,7 +217,7 @@ def test_a_sent_write_on_a_lost_connection_raises_unavailable(db: Database, url:
     assert notes(db) == ["before", "later"]
 
 
-class Late:
+class DelayedPoll:
     """A poll object that waits for an event before it polls."""
 
     def __init__(self, ready: select.poll) -> None:
@@ -240,7 +240,7 @@ def test_an_answer_read_while_sending_reaches_the_waiting_thread(
     with db.write() as tx:
         last = tx.epoch
     first = db.send([("add_notes", [Note("short")])], after=last)
-    late = Late(db._writer._incoming)
+    late = DelayedPoll(db._writer._incoming)
     monkeypatch.setattr(db._writer, "_incoming", late)
     with ThreadPoolExecutor(1) as waiting:
         answer = waiting.submit(first.land)
@@ -251,7 +251,7 @@ def test_an_answer_read_while_sending_reaches_the_waiting_thread(
     assert len(notes(db)) == 10_001
 
 
-class Pausing:
+class PausingLock:
     """A lock whose holder, once its pipeline has failed, releases it until more was sent."""
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -280,13 +280,13 @@ def test_a_write_sent_during_a_failed_answer_gets_its_own(
     with db.write() as tx:
         last = tx.epoch
     note(db, "before")
-    first = send(db, last, "late")
-    pausing = Pausing(db._writer)
+    first = send_note(db, last, "late")
+    pausing = PausingLock(db._writer)
     monkeypatch.setattr(db._writer, "_using", pausing)
     with ThreadPoolExecutor(1) as waiting:
         answer = waiting.submit(first.land)
         assert pausing.has_failed.wait(HANG_SECONDS)
-        second = send(db, first, "on top of it")
+        second = send_note(db, first, "on top of it")
         pausing.has_sent.set()
         with pytest.raises(Overtaken):
             answer.result(HANG_SECONDS)
@@ -299,9 +299,9 @@ def test_a_write_sent_during_a_failed_answer_gets_its_own(
 def test_a_refused_write_does_not_disturb_writes_already_sent(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
-    first = send(db, last, "good")
+    first = send_note(db, last, "good")
     with pytest.raises(psycopg.DataError):
-        send(db, first, "nul \x00 inside")
+        send_note(db, first, "nul \x00 inside")
     first.land()
     note(db, "later")
     assert notes(db) == ["good", "later"]

@@ -21,13 +21,13 @@ PAIRS = 40
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def capability(tmp_path: Path) -> Path:
     return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_notes": TABLE})
 
 
 @pytest.fixture
-def db(own_url: str, extra: Path) -> Iterator[Database]:
-    with migrated(own_url, extra) as database:
+def db(own_url: str, capability: Path) -> Iterator[Database]:
+    with migrated(own_url, capability) as database:
         yield database
 
 
@@ -37,23 +37,23 @@ def epoch(db: Database) -> int:
         return tx.epoch
 
 
-def send(db: Database, after: int | Sent, *texts: str) -> Sent:
+def send_notes(db: Database, after: int | Sent, *texts: str) -> Sent:
     return db.send([("add_notes", [Note(text) for text in texts])], after=after)
 
 
-def check_goes_on(db: Database, left: list[str]) -> None:
+def assert_next_write_succeeds(db: Database, notes_before: list[str]) -> None:
     """Check that the failed write left nothing and that the next one succeeds."""
-    assert notes(db) == left
+    assert notes(db) == notes_before
     last = epoch(db)
-    send(db, last, "next").land()
-    assert notes(db) == sorted([*left, "next"])
+    send_notes(db, last, "next").land()
+    assert notes(db) == sorted([*notes_before, "next"])
     assert epoch(db) == last + 2
 
 
 def test_a_sent_write_succeeds_without_other_writers(db: Database) -> None:
     last = epoch(db)
     for step, text in enumerate("abc"):
-        write = send(db, last + step, text)
+        write = send_notes(db, last + step, text)
         assert write.epoch == last + step + 1
         write.land()
     assert notes(db) == ["a", "b", "c"]
@@ -62,8 +62,8 @@ def test_a_sent_write_succeeds_without_other_writers(db: Database) -> None:
 def test_a_write_may_be_sent_after_an_unanswered_one(db: Database) -> None:
     last: int | Sent = epoch(db)
     for text in "abc":
-        first = send(db, last, text)
-        second = send(db, first, text + text)
+        first = send_notes(db, last, text)
+        second = send_notes(db, first, text + text)
         first.land()
         second.land()
         last = second
@@ -74,55 +74,55 @@ def test_a_sent_write_fails_whole_after_another_writer(db: Database) -> None:
     last = epoch(db)
     epoch(db)
     with pytest.raises(Overtaken):
-        send(db, last, "late").land()
-    check_goes_on(db, [])
+        send_notes(db, last, "late").land()
+    assert_next_write_succeeds(db, [])
 
 
 @pytest.mark.parametrize("by", ["the same program", "another program"])
 def test_a_write_sent_after_a_late_one_fails_too(
-    db: Database, own_url: str, extra: Path, by: str
+    db: Database, own_url: str, capability: Path, by: str
 ) -> None:
     """The other writer's epoch is the one that the late write would have had."""
     last = epoch(db)
-    other = open_database(own_url, extra=[extra]) if by == "another program" else db
+    other = open_database(own_url, extra=[capability]) if by == "another program" else db
     assert epoch(other) == last + 1
     if other is not db:
         other.close()
-    first = send(db, last, "late")
-    second = send(db, first, "on top of it")
+    first = send_notes(db, last, "late")
+    second = send_notes(db, first, "on top of it")
     for write in (first, second):
         with pytest.raises(Overtaken):
             write.land()
-    check_goes_on(db, [])
+    assert_next_write_succeeds(db, [])
 
 
 def test_a_bad_row_fails_its_write_and_later_ones(
     db: Database,
 ) -> None:
-    first = send(db, epoch(db), LONG, "bad", "skipped")
-    second = send(db, first, "on top of it")
+    first = send_notes(db, epoch(db), LONG, "bad", "skipped")
+    second = send_notes(db, first, "on top of it")
     with pytest.raises(BAD):
         first.land()
     with pytest.raises(Overtaken):
         second.land()
-    check_goes_on(db, [])
+    assert_next_write_succeeds(db, [])
 
 
 def test_a_write_sent_before_a_bad_one_stays(db: Database) -> None:
-    first = send(db, epoch(db), "good")
-    second = send(db, first, "bad")
+    first = send_notes(db, epoch(db), "good")
+    second = send_notes(db, first, "bad")
     first.land()
     with pytest.raises(BAD):
         second.land()
-    check_goes_on(db, ["good"])
+    assert_next_write_succeeds(db, ["good"])
 
 
 def test_two_concurrent_senders_each_get_their_own_answer(db: Database) -> None:
     """Answers arrive in the order of sending, whichever caller asks first."""
     last = epoch(db)
-    first = send(db, last, "first")
+    first = send_notes(db, last, "first")
     with ThreadPoolExecutor(1) as other:
-        answer = other.submit(lambda: send(db, last, "second").land())
+        answer = other.submit(lambda: send_notes(db, last, "second").land())
         wait([answer], timeout=0.3)  # an earlier answer must not be returned to this caller
         try:
             first.land()
@@ -139,9 +139,9 @@ def test_a_thread_sends_while_another_one_waits(db: Database) -> None:
     last: int | Sent = epoch(db)
     with ThreadPoolExecutor(1) as waiting:
         for _ in range(PAIRS):
-            first = send(db, last, *("short",) * 3)
+            first = send_notes(db, last, *("short",) * 3)
             answer = waiting.submit(first.land)
-            last = send(db, first, LONG, LONG, LONG, LONG)
+            last = send_notes(db, first, LONG, LONG, LONG, LONG)
             answer.result(HANG_SECONDS)
             waiting.submit(last.land).result(HANG_SECONDS)
     assert len(notes(db)) == 7 * PAIRS
@@ -164,7 +164,7 @@ NUL_ERRORS = (sqlite3.DataError, psycopg.DataError)
 
 @pytest.mark.parametrize("times", [1, 5])  # a few rows are sent in another form than many
 def test_texts_arrive_unchanged(db: Database, times: int) -> None:
-    send(db, epoch(db), *ODD * times).land()
+    send_notes(db, epoch(db), *ODD * times).land()
     assert sorted(notes(db)) == sorted(ODD * times)
 
 
@@ -172,8 +172,8 @@ def test_texts_arrive_unchanged(db: Database, times: int) -> None:
 def test_text_with_a_nul_is_refused_not_truncated(db: Database, text: str) -> None:
     last = epoch(db)
     with pytest.raises(NUL_ERRORS):
-        send(db, last, "before", "beside", text).land()
-    check_goes_on(db, [])
+        send_notes(db, last, "before", "beside", text).land()
+    assert_next_write_succeeds(db, [])
 
 
 def test_statements_take_effect_in_the_order_sent(db: Database) -> None:

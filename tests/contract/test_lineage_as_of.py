@@ -156,7 +156,7 @@ def test_a_node_deleted_later_is_still_shown(database: Database) -> None:
     assert show(database, dataset_node("table"), 60) == ["table"]
 
 
-def dropped_and_made_again() -> Scene:
+def recreated_dataset() -> Scene:
     """A table that was dropped at second 50 and written again in seconds 70 to 80."""
     scene = changing_job()
     scene.version("table", 1, at(20))
@@ -169,7 +169,7 @@ def dropped_and_made_again() -> Scene:
 
 @pytest.mark.parametrize("history", ["current", "all"])
 def test_a_recreated_dataset_is_absent_while_dropped(database: Database, history: str) -> None:
-    dropped_and_made_again().save(database)
+    recreated_dataset().save(database)
     seconds = (49, 50, 69, 70, 90)
     is_shown = {
         second: "table" in show(database, job_node("load"), second, history=history)
@@ -185,7 +185,7 @@ def test_a_recreated_dataset_is_absent_while_dropped(database: Database, history
 
 
 def test_a_dropped_dataset_returns_when_restored_or_read(database: Database) -> None:
-    scene = dropped_and_made_again()
+    scene = recreated_dataset()
     scene.dataset("table", hidden_at=at(55))
     scene.save(database)
     seconds = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
@@ -198,7 +198,7 @@ def test_a_dropped_dataset_returns_when_restored_or_read(database: Database) -> 
     assert seconds == [60]
 
 
-def versions() -> Scene:
+def three_versions() -> Scene:
     """A table with three versions, of which the second was never published."""
     scene = Scene()
     first = scene.run("load", 10, 20, ["old"], ["table"])
@@ -234,7 +234,7 @@ def field_of_table(database: Database, node_id: str, second: int | None) -> tupl
 
 
 def test_a_dataset_shows_the_version_current_at_that_time(database: Database) -> None:
-    versions().save(database)
+    three_versions().save(database)
     expected = {
         5: ("", None),
         15: ("c1", None),
@@ -249,7 +249,7 @@ def test_a_dataset_shows_the_version_current_at_that_time(database: Database) ->
 
 @pytest.mark.parametrize("by_number", [True, False])
 def test_a_version_in_the_node_id_selects_its_time(database: Database, by_number: bool) -> None:
-    scene = versions()
+    scene = three_versions()
     scene.save(database)
     table = dataset_node("table")
     ids = {row.number: row.id for row in scene.versions.values()}
@@ -279,7 +279,7 @@ def test_a_dataset_name_that_looks_versioned_is_found_first(database: Database) 
 
 
 def test_a_version_together_with_a_time_is_refused(database: Database) -> None:
-    versions().save(database)
+    three_versions().save(database)
     with pytest.raises(Invalid, match="leave one of them out"):
         show(database, dataset_node("table") + "#V1", 20)
 

@@ -303,7 +303,7 @@ def test_a_cutoff_in_the_future_is_refused(shop: Shop) -> None:
         shop.prune(0)
 
 
-def _live(shop: Shop, choices: random.Random) -> None:
+def _run_days(shop: Shop, choices: random.Random) -> None:
     """Run a few jobs that read and write a few tables for a hundred days."""
     tables = ["raw", "clean", "totals", "report", "lookup"]
     days = sorted((choices.uniform(0, 100) for _ in range(60)), reverse=True)
@@ -323,7 +323,7 @@ def _live(shop: Shop, choices: random.Random) -> None:
         )
 
 
-def _needless_runs(rows: Seen, cutoff: Micros) -> set[str]:
+def _deletable_runs(rows: Seen, cutoff: Micros) -> set[str]:
     """Compute the runs that the rule deletes with a slow and simple search."""
     shown_versions = {
         row[version]
@@ -346,10 +346,10 @@ def _needless_runs(rows: Seen, cutoff: Micros) -> set[str]:
 @pytest.mark.parametrize("story", range(12))
 def test_the_remaining_catalog_is_consistent_after_any_history(shop: Shop, story: int) -> None:
     choices = random.Random(story)
-    _live(shop, choices)
+    _run_days(shop, choices)
     before = shop.rows()
     days = choices.uniform(5, 90)
-    needless = _needless_runs(before, NOW - round(days * DAY))
+    needless = _deletable_runs(before, NOW - round(days * DAY))
     pruned = shop.prune(days)
     after = shop.rows()
     assert {row["id"] for row in after["run"]} == {row["id"] for row in before["run"]} - needless

@@ -14,7 +14,7 @@ from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, at
 
 
-def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
+def add_run(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
     """Add a run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
     version = scene.version(f"{job} table", number, at(began + 1), by=run)
@@ -37,10 +37,10 @@ def chain() -> tuple[Scene, dict[str, RunRow]]:
     """source → first → second → third; a later run of `first` has no readers."""
     scene = Scene()
     source = scene.version("source", 1, published=at(0))
-    first = make(scene, "first", 1, 1, [source])
-    second = make(scene, "second", 3, 1, [made_by(scene, first)])
-    make(scene, "first", 5, 2, [source])
-    third = make(scene, "third", 7, 1, [made_by(scene, second)])
+    first = add_run(scene, "first", 1, 1, [source])
+    second = add_run(scene, "second", 3, 1, [made_by(scene, first)])
+    add_run(scene, "first", 5, 2, [source])
+    third = add_run(scene, "third", 7, 1, [made_by(scene, second)])
     return scene, {"first": first, "second": second, "third": third}
 
 
@@ -94,10 +94,10 @@ def test_depth_counts_runs(database: Database, depth: int, expected: list[str]) 
 
 def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
     scene = Scene()
-    top = make(scene, "top", 1, 1, [])
-    left = make(scene, "left", 3, 1, [made_by(scene, top)])
-    right = make(scene, "right", 3, 1, [made_by(scene, top), made_by(scene, left)])
-    last = make(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
+    top = add_run(scene, "top", 1, 1, [])
+    left = add_run(scene, "left", 3, 1, [made_by(scene, top)])
+    right = add_run(scene, "right", 3, 1, [made_by(scene, top), made_by(scene, left)])
+    last = add_run(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
     scene.save(database)
     with database.read() as tx:
         upstream = upstream_runs(tx, last.id)
@@ -107,9 +107,9 @@ def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
 
 def test_a_job_that_reads_its_output_is_followed_by_run(database: Database) -> None:
     scene = Scene()
-    run = make(scene, "append", 1, 1, [])
+    run = add_run(scene, "append", 1, 1, [])
     for number in (2, 3):
-        run = make(scene, "append", number * 2, number, [made_by(scene, run)])
+        run = add_run(scene, "append", number * 2, number, [made_by(scene, run)])
     scene.save(database)
     with database.read() as tx:
         upstream = upstream_runs(tx, run.id)

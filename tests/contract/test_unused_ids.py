@@ -95,7 +95,7 @@ def _event(run: str, event_type: str, at: Micros) -> bytes:
     )
 
 
-def timed(at: Micros, number: int = 0) -> str:
+def id_at(at: Micros, number: int = 0) -> str:
     """Return an id of this moment."""
     return f"{ids.last_id_at(at)[:13]}-7000-8000-{number:012x}"
 
@@ -106,54 +106,54 @@ def site(database: Database) -> Site:
 
 
 def test_new_runs_need_no_lookup_above_the_highest_id(site: Site) -> None:
-    first, *others = (timed(site.now, number) for number in range(1, 5))
+    first, *others = (id_at(site.now, number) for number in range(1, 5))
     assert site.receive((first, "START")) == {first}
     assert site.receive(*((run, "START") for run in others)) == set()
-    assert site.receive((timed(site.now + HOUR // 3), "START")) == set()
+    assert site.receive((id_at(site.now + HOUR // 3), "START")) == set()
 
 
 def test_a_stored_run_is_found_after_leaving_the_cache(site: Site) -> None:
-    early, late, other = (timed(site.now, number) for number in (1, 2, 3))
+    early, late, other = (id_at(site.now, number) for number in (1, 2, 3))
     site.receive((early, "START"))
     site.receive((late, "START"), (other, "START"))
     site.receive((late, "COMPLETE"))
     for number in range(4, 8):  # a finished run leaves the cache two batches later
-        site.receive((timed(site.now, number), "START"))
+        site.receive((id_at(site.now, number), "START"))
     assert site.receive((late, "FAIL")) == {late}
     assert site.receive((early, "COMPLETE"), (other, "COMPLETE")) == set()
     assert site.states(early, late, other) == ["COMPLETED"] * 3
 
 
 def test_a_run_leaving_the_cache_hides_no_later_one(site: Site, database: Database) -> None:
-    early, later, last = (timed(site.now, number) for number in (1, 2, 3))
+    early, later, last = (id_at(site.now, number) for number in (1, 2, 3))
     Site(database).receive((early, "START"), (later, "START"), (last, "START"))
     site.receive((early, "COMPLETE"))
     for number in range(4, 8):
-        site.receive((timed(site.now, number), "START"))
+        site.receive((id_at(site.now, number), "START"))
     assert later in site.receive((later, "COMPLETE"))
     assert site.states(early, later, last) == ["COMPLETED", "COMPLETED", "RUNNING"]
 
 
 def test_runs_with_unordered_ids_are_looked_up(site: Site) -> None:
-    site.receive((timed(site.now, 9), "START"))
+    site.receive((id_at(site.now, 9), "START"))
     site.uow.forget()
-    site.receive((timed(site.now, 9), "START"))
-    early, late = timed(site.now - HOUR), timed(site.now + 2 * HOUR)
+    site.receive((id_at(site.now, 9), "START"))
+    early, late = id_at(site.now - HOUR), id_at(site.now + 2 * HOUR)
     others = {early, late, "ffffffff-0000-4000-8000-000000000001"}
     assert site.receive(*((run, "START") for run in others)) == others
 
 
 def test_the_highest_id_is_read_again_as_time_passes(site: Site) -> None:
-    site.receive((timed(site.now, 1), "START"))
+    site.receive((id_at(site.now, 1), "START"))
     site.now += HOUR // 2
-    run, next_run = timed(site.now + HOUR * 3 // 4, 1), timed(site.now + HOUR * 3 // 4, 2)
+    run, next_run = id_at(site.now + HOUR * 3 // 4, 1), id_at(site.now + HOUR * 3 // 4, 2)
     assert site.receive((run, "START")) == {run}
     assert site.receive((next_run, "START")) == set()
 
 
 def test_runs_are_looked_up_after_another_writer(site: Site, database: Database) -> None:
-    site.receive((timed(site.now, 1), "START"))
-    rival, run = Site(database), timed(site.now, 2)
+    site.receive((id_at(site.now, 1), "START"))
+    rival, run = Site(database), id_at(site.now, 2)
     rival.receive((run, "START"))
     site.uow.forget()
     assert site.receive((run, "COMPLETE")) == {run}

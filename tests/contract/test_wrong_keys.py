@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_database
 HOURS = 5
 
 
-class Hours:
+class ManualClock:
     """A clock that a test advances."""
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class Hours:
         return self.seconds
 
 
-def recorded(database: Database) -> list[audit.AuditEntry]:
+def audit_entries(database: Database) -> list[audit.AuditEntry]:
     with database.read() as tx:
         return audit.entries(tx, 1000)
 
 
 def test_hours_of_wrong_keys_make_few_audit_entries(database: Database) -> None:
-    hours = Hours()
+    hours = ManualClock()
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
     for _ in range(HOURS * 3600):
         hours.seconds += 1
@@ -38,7 +38,7 @@ def test_hours_of_wrong_keys_make_few_audit_entries(database: Database) -> None:
             wrong_keys.note("203.0.113.7")
     wrong_keys.close()
 
-    entries = recorded(database)
+    entries = audit_entries(database)
 
     assert len(entries) < 15
     assert sum(int(entry.detail.split()[0]) for entry in entries) == HOURS * 3600
@@ -46,7 +46,7 @@ def test_hours_of_wrong_keys_make_few_audit_entries(database: Database) -> None:
 
 
 def test_each_address_has_its_own_limit(database: Database) -> None:
-    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=ManualClock())
     for _ in range(LIMIT):
         wrong_keys.note("203.0.113.7")
     with pytest.raises(Busy):
@@ -58,7 +58,7 @@ def test_each_address_has_its_own_limit(database: Database) -> None:
 
 
 def test_an_ipv6_network_counts_as_one_caller(database: Database) -> None:
-    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=ManualClock())
     for number in range(LIMIT):
         wrong_keys.note(f"2001:db8::{number:x}")
     with pytest.raises(Busy):
@@ -68,7 +68,7 @@ def test_an_ipv6_network_counts_as_one_caller(database: Database) -> None:
 
 
 def test_an_address_may_try_again_after_a_minute(database: Database) -> None:
-    hours = Hours()
+    hours = ManualClock()
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
     for _ in range(LIMIT):
         wrong_keys.note("203.0.113.7")

@@ -83,7 +83,7 @@ class Load:
             if self._stopping.is_set() or not self._send(client, chance, event):
                 return
         if chance.random() < 0.3:
-            self._note_pins(client, chance, run)
+            self._record_inputs(client, chance, run)
 
     def _send(self, client: httpx.Client, chance: random.Random, event: Document) -> bool:
         """Send until an answer or the last try; return whether it was acknowledged."""
@@ -108,7 +108,7 @@ class Load:
                 raise AssertionError(f"{answer.status_code} {answer.text} for {text}")
         return False
 
-    def _note_pins(self, client: httpx.Client, chance: random.Random, run: str) -> None:
+    def _record_inputs(self, client: httpx.Client, chance: random.Random, run: str) -> None:
         """Record the inputs of a run as they are shown once the run has ended."""
         try:
             answer = client.get(f"{chance.choice(self._urls())}/api/v1/jobs/runs/{run}")

@@ -27,7 +27,7 @@ def write(number: int) -> ReceiveEvent:
     return ReceiveEvent(read_event(json.dumps(document).encode(), Limits()))
 
 
-async def two_at_a_time(catalog: WriteQueue) -> None:
+async def submit_pairs(catalog: WriteQueue) -> None:
     """Submit two writes, each pair a little further apart than the pair before."""
     for number in range(ROUNDS):
         first = catalog.submit_async(write(2 * number))
@@ -45,5 +45,5 @@ def test_no_write_waits_for_a_later_one(tmp_path: Path) -> None:
             database, clock=system_clock, batch_events_max=8, queue_length_max=8
         )
         catalog.start()
-        asyncio.run(two_at_a_time(catalog))
+        asyncio.run(submit_pairs(catalog))
         catalog.stop()

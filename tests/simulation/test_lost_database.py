@@ -32,7 +32,7 @@ CALLERS = 32
 LOOK_SECONDS = 0.1
 
 
-class Losing:
+class LosableWrite:
     """A sent write that may be lost."""
 
     def __init__(self, write: Sent, *, lost: bool) -> None:
@@ -46,7 +46,7 @@ class Losing:
         self.sent.land()
 
 
-class Failing:
+class FailingDatabase:
     """A real database that loses its connection before or after a chosen transaction."""
 
     def __init__(self, database: Database, lost_at: int, *, at_the_end: bool) -> None:
@@ -69,8 +69,8 @@ class Failing:
         lost = next(self._number) == self._lost_at
         if lost and not self._at_the_end:
             raise Unavailable("the connection was lost")
-        after = after.sent if isinstance(after, Losing) else after
-        return Losing(self._database.send(writes, after=after), lost=lost)
+        after = after.sent if isinstance(after, LosableWrite) else after
+        return LosableWrite(self._database.send(writes, after=after), lost=lost)
 
     def listen(self, channel: str) -> AbstractContextManager[Listener]:
         return self._database.listen(channel)
@@ -112,7 +112,7 @@ def test_a_lost_connection_fails_only_its_own_writes(
     url = sqlite_database(tmp_path / "penstock.db")
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
-        failing = Failing(database, lost_at, at_the_end=at_the_end)
+        failing = FailingDatabase(database, lost_at, at_the_end=at_the_end)
         catalog = open_write_queue(
             failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS
         )

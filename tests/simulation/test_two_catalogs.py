@@ -30,7 +30,7 @@ NOW = parse_time("2026-03-02T00:00:00Z")
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Database]:
+def migrated_database(url: str) -> Iterator[Database]:
     database = open_database(url, extra=[STATEMENTS])
     try:
         database.migrate()
@@ -40,9 +40,9 @@ def opened(url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def catalog_on(url: str) -> Iterator[WriteQueue]:
+def open_catalog(url: str) -> Iterator[WriteQueue]:
     """A catalog as one server has it: its own connection, writer and cache."""
-    with opened(url) as database:
+    with migrated_database(url) as database:
         catalog = open_write_queue(
             database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000
         )
@@ -60,7 +60,7 @@ class Databases:
         self._folder = folder
         self._postgres = postgres
         self._template = self._new(None)
-        with opened(self._template):
+        with migrated_database(self._template):
             pass
 
     @contextmanager
@@ -103,7 +103,7 @@ def submit(catalog: WriteQueue, event: Document) -> "Future[None]":
 
 
 def state_of(url: str) -> Seen:
-    with opened(url) as database, database.read() as tx:
+    with migrated_database(url) as database, database.read() as tx:
         assert problems(tx) == []
         assert broken_invariants(database, system_clock) == []
         return visible(tx)
@@ -120,8 +120,8 @@ def test_events_sent_alternately_to_two_catalogs_end_as_in_one(
     """Each notices that the other one has written and drops its cache."""
     events = [event for event in story.background if "delete" not in event] + story.run
     with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
-        alone = stack.enter_context(catalog_on(alone_url))
-        both = [stack.enter_context(catalog_on(both_url)) for _ in range(2)]
+        alone = stack.enter_context(open_catalog(alone_url))
+        both = [stack.enter_context(open_catalog(both_url)) for _ in range(2)]
         for event in events:
             submit(alone, event).result()
             submit(chance.choice(both), event).result()
@@ -185,8 +185,8 @@ def test_concurrent_events_to_catalogs_end_as_sequential_ones(
             submit(order.choice(catalogs), event).result()
 
     with databases.empty() as alone_url, databases.empty() as busy_url, ExitStack() as stack:
-        alone = stack.enter_context(catalog_on(alone_url))
-        busy = [stack.enter_context(catalog_on(busy_url)) for _ in range(count)]
+        alone = stack.enter_context(open_catalog(alone_url))
+        busy = [stack.enter_context(open_catalog(busy_url)) for _ in range(count)]
         for event in declared:
             submit(alone, event).result()
             submit(busy[0], event).result()

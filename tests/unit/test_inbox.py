@@ -9,14 +9,14 @@ class Entry(NamedTuple):
     size: int
 
 
-def batches(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
+def batches(*sizes: int, entries_max: int = 100, bytes_max: int = 10) -> list[list[int]]:
     """Return the sizes of the entries in each batch."""
     inbox: Inbox[Entry] = Inbox(100)
     for size in sizes:
         inbox.put(Entry(size))
     parts = []
     while len(inbox):
-        parts.append([entry.size for entry in inbox.take(most, bytes_max)])
+        parts.append([entry.size for entry in inbox.take(entries_max, bytes_max)])
     return parts
 
 
@@ -25,7 +25,7 @@ def test_small_entries_share_a_batch() -> None:
 
 
 def test_a_batch_has_at_most_the_requested_entries() -> None:
-    assert batches(0, 0, 0, most=2) == [[0, 0], [0]]
+    assert batches(0, 0, 0, entries_max=2) == [[0, 0], [0]]
 
 
 def test_a_batch_has_at_most_the_requested_bytes() -> None:

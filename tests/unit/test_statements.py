@@ -41,7 +41,7 @@ def statement_text(name: str, sql: str, comment: str = "Says something.") -> str
     return f"-- name: {name}\n-- {comment}\n{sql}\n"
 
 
-def loaded(folder: Path, dialect: str = "sqlite") -> dict[str, str]:
+def load_folder(folder: Path, dialect: str = "sqlite") -> dict[str, str]:
     return {name: s.sql for name, s in load_statements(dialect, [folder]).items()}
 
 
@@ -164,8 +164,12 @@ def test_a_dialect_overrides_by_name(tmp_path: Path) -> None:
         more__postgresql=statement_text("b", "SELECT 20", why)
         + statement_text("c", "SELECT 30", why),
     )
-    assert loaded(folder, "sqlite") == {"a": "SELECT 10", "b": "SELECT 2"}
-    assert loaded(folder, "postgresql") == {"a": "SELECT 1", "b": "SELECT 20", "c": "SELECT 30"}
+    assert load_folder(folder, "sqlite") == {"a": "SELECT 10", "b": "SELECT 2"}
+    assert load_folder(folder, "postgresql") == {
+        "a": "SELECT 1",
+        "b": "SELECT 20",
+        "c": "SELECT 30",
+    }
 
 
 def test_a_folder_named_for_a_dialect_holds_overrides(tmp_path: Path) -> None:
@@ -173,8 +177,8 @@ def test_a_folder_named_for_a_dialect_holds_overrides(tmp_path: Path) -> None:
     (folder / "statements" / "sqlite").mkdir()
     override = statement_text("a", "SELECT 2", "Differs by necessity: it can.")
     (folder / "statements" / "sqlite" / "more.sql").write_text(override)
-    assert loaded(folder, "sqlite") == {"a": "SELECT 2"}
-    assert loaded(folder, "postgresql") == {"a": "SELECT 1"}
+    assert load_folder(folder, "sqlite") == {"a": "SELECT 2"}
+    assert load_folder(folder, "postgresql") == {"a": "SELECT 1"}
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])

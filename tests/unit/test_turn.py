@@ -9,7 +9,7 @@ from penstock.db.turn import Turn
 from tests.patience import HANG_SECONDS
 
 
-def waiting_for(turn: Turn, count: int) -> None:
+def wait_for_threads(turn: Turn, count: int) -> None:
     """Return when this many threads wait."""
     waits = threading.Event()
     while turn.waiting < count:
@@ -32,9 +32,9 @@ def test_a_waiting_block_precedes_the_next_write_of_a_series() -> None:
         assert turn.board("a", "")
         assert not turn.board("b", "a"), "the second of a row"
         first = threads.submit(block)
-        waiting_for(turn, 1)
+        wait_for_threads(turn, 1)
         second = threads.submit(send)
-        waiting_for(turn, 2)
+        wait_for_threads(turn, 2)
         turn.leave()
         assert order == []
         turn.leave()
@@ -55,7 +55,7 @@ def test_a_write_outside_a_series_waits_for_its_end() -> None:
     with ThreadPoolExecutor(1) as threads:
         assert turn.board("a", "")
         other = threads.submit(send)
-        waiting_for(turn, 1)
+        wait_for_threads(turn, 1)
         assert order == []
         turn.leave()
         other.result(HANG_SECONDS)
