@@ -156,7 +156,9 @@ class Scene:
                 self.touch(row, role, name)
         return row
 
-    def touch(self, by: RunRow, role: DatasetRole, name: str, what: VersionRow | None = None) -> None:
+    def touch(
+        self, by: RunRow, role: DatasetRole, name: str, what: VersionRow | None = None
+    ) -> None:
         """Record that a run read or wrote a dataset, in this version or any."""
         dataset_id = self.dataset(name).id
         version_id = what.id if what else ids.derived_id("some version", dataset_id)

@@ -52,7 +52,9 @@ def test_events_are_listed_and_counted_between_after_and_before(
         times_in_range = [at for at in times if after <= at < before]
         with database.read() as tx:
             page = list_events(tx, before, after, descending=False, limit=100, offset=0)
-        assert [msgspec.json.decode(stored_json(item))["at"] for item in page.items] == times_in_range
+        assert [
+            msgspec.json.decode(stored_json(item))["at"] for item in page.items
+        ] == times_in_range
         assert page.total_count == len(times_in_range)
 
 

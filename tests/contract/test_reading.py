@@ -109,7 +109,9 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_jobs", [dag, replace(LOAD, updated_at=NOW + 5, **newest), hidden_job])
     inputs = f'[{{"namespace":"{NAMESPACE}","name":"raw"}}]'
     tx.write("put_job_versions", [job_version(LOAD, inputs, latest_run_id=RUNS[11].id)])
-    tx.write("put_edges", [edge(LOAD, DatasetRole.INPUT, RAW), edge(LOAD, DatasetRole.OUTPUT, ORDERS)])
+    tx.write(
+        "put_edges", [edge(LOAD, DatasetRole.INPUT, RAW), edge(LOAD, DatasetRole.OUTPUT, ORDERS)]
+    )
     tx.write("put_edges", [edge(LOAD, DatasetRole.INPUT, BARE, current=False)])
     shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **extra)
     tx.write("put_runs", [PARENT, *RUNS[:11], shaped])

@@ -81,9 +81,12 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_runs", MADE)
     tx.write("put_versions", VERSIONS)
     tx.write("put_edges", [edge(LOAD, DatasetRole.OUTPUT, CLEAN)])
-    wrote = [touched(by, DatasetRole.OUTPUT, version) for by, version in zip(MADE, VERSIONS, strict=True)]
+    wrote = [
+        touched(by, DatasetRole.OUTPUT, version) for by, version in zip(MADE, VERSIONS, strict=True)
+    ]
     read = [
-        touched(by, DatasetRole.INPUT, version) for version, by in zip(VERSIONS, MADE[1:], strict=False)
+        touched(by, DatasetRole.INPUT, version)
+        for version, by in zip(VERSIONS, MADE[1:], strict=False)
     ]
     tx.write("put_run_datasets", wrote + read)
     put_events(tx, [event(by.created_at, run_id=by.id) for by in MADE])
