@@ -70,7 +70,7 @@ class Backend:
 
 
 @contextmanager
-def opened_backend(
+def open_backend(
     kind: str, request: pytest.FixtureRequest, folder: Path, *, clock: Clock = system_clock
 ) -> Iterator[Backend]:
     """Yield an empty queue of a kind for one test."""
@@ -138,10 +138,10 @@ def processing_batch(
     """Create a batch whose jobs are pending."""
     batch = pending_batch(store, uid)
     batch = store.add_jobs(batch, new_jobs(batch, jobs, priority))
-    return moved_batch(store, batch, BatchState.PROCESSING)
+    return transition_batch(store, batch, BatchState.PROCESSING)
 
 
-def moved_batch(
+def transition_batch(
     store: IngestStore, batch: Batch, to: BatchState, *, by_hand: bool = False
 ) -> Batch:
     """Move the batch. The store must accept the move."""
@@ -151,7 +151,7 @@ def moved_batch(
     return changed
 
 
-def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
+def claim_job(store: IngestStore, stage: IngestState) -> IngestJob:
     """Claim the next job of a stage. A session may see the write of another one a little later."""
     jobs: list[IngestJob] = []
 
@@ -169,7 +169,7 @@ def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:
     return store.change_jobs([JobChange(job, move_job(job, NEXT[job.status], now)) for job in jobs])
 
 
-def to_stage(store: IngestStore, stage: IngestState) -> None:
+def advance_to_stage(store: IngestStore, stage: IngestState) -> None:
     """Move every pending job up to this stage."""
     for before in STAGES[: STAGES.index(stage)]:
         while jobs := store.claim_jobs(before, 100):

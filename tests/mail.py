@@ -107,7 +107,7 @@ class MailServer:
         """Refuse these recipients, or all if there are none."""
         self._refusals.update(dict.fromkeys(addresses or (None,), answer))
 
-    def tempfail(self, *addresses: str) -> None:
+    def defer(self, *addresses: str) -> None:
         """Refuse these recipients temporarily, or all if there are none."""
         self.refuse(*addresses, answer=TRY_AGAIN)
 
@@ -119,11 +119,11 @@ class MailServer:
         """Never answer when a mail arrives: any client times out first."""
         self._trouble = "hang"
 
-    def lose_the_answer(self) -> None:
+    def drop_answer(self) -> None:
         """Keep the mail and close the connection before the answer."""
         self._trouble = "lose the answer"
 
-    def behave(self) -> None:
+    def recover(self) -> None:
         """Return to normal behavior."""
         self._refusals.clear()
         self._trouble = "none"

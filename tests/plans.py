@@ -22,7 +22,7 @@ _COUNTED_EACH = 100
 
 
 @contextmanager
-def filled(
+def filled_database(
     request: pytest.FixtureRequest,
     folders: pytest.TempPathFactory,
     *fills: Callable[[Transaction], None],
@@ -33,7 +33,7 @@ def filled(
         with closing(open_database(url, extra=extra)) as opened, opened.write() as tx:
             for fill in fills:
                 fill(tx)
-        analyse(url)
+        update_statistics(url)
         yield url
 
 
@@ -43,7 +43,7 @@ def reads(statements: Mapping[str, Statement]) -> set[str]:
     return {name for name, each in statements.items() if not each.sql.startswith(writes)}
 
 
-def walks(
+def costly_steps(
     url: str,
     statement: Statement,
     params: dict[str, Any],
@@ -56,13 +56,13 @@ def walks(
     PostgreSQL reports how many rows each step read.
     """
     if url.startswith("sqlite"):
-        steps = steps_told(url, statement, params)
+        steps = plan_steps(url, statement, params)
         scans = [step for step in steps if step.startswith("SCAN") and not is_small(step)]
-        return scans or long_work(url, statement, params)
+        return scans or excess_work(url, statement, params)
     return large_reads(url, statement, params, read_at_most)
 
 
-def steps_told(
+def plan_steps(
     url: str, statement: Statement, params: dict[str, Any], *settings: Statement
 ) -> list[str]:
     """Return the steps of a statement's plan in the database's words, after some settings."""
@@ -80,7 +80,7 @@ def steps_told(
         return [row[0].strip() for row in cursor]
 
 
-def long_work(
+def excess_work(
     url: str, statement: Statement, params: dict[str, Any], most: int = INSTRUCTIONS_MAX
 ) -> list[str]:
     """Return a complaint if SQLite does too much work. It does not report single steps."""
@@ -112,7 +112,7 @@ def large_reads(
     ]
 
 
-def is_given(step: str) -> bool:
+def is_parameter_scan(step: str) -> bool:
     """Return whether the scan reads a list passed as a parameter."""
     return step.startswith(("SCAN k ", "SCAN d VIRTUAL", "SCAN json_each "))
 
@@ -128,7 +128,7 @@ def _rows_read(step: dict[str, Any]) -> int:
     return int((step["Actual Rows"] + removed) * step["Actual Loops"])
 
 
-def analyse(url: str) -> None:
+def update_statistics(url: str) -> None:
     """Update PostgreSQL's planner statistics, as autovacuum does after a while.
 
     SQLite runs without statistics, here as in production.

@@ -103,7 +103,7 @@ class ServerProcess:
         """Send SIGTERM and return at once."""
         self._process.terminate()
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         """Wait for the end and return the exit status. This deletes the log."""
         status = self._process.wait()
         assert "Traceback" not in self.log()
@@ -114,7 +114,7 @@ class ServerProcess:
         """Stop the server. A nonzero exit status fails the test."""
         if self.is_alive:
             self.terminate()
-        assert self.ended() == 0
+        assert self.wait_for_end() == 0
 
     def client(self) -> httpx.Client:
         """Return a client, with an administrator's key if the server has any keys."""

@@ -58,7 +58,7 @@ class Web:
             self._asked[path] = 0
         return self.url + path
 
-    def asked(self, path: str, method: str = "GET") -> list[Request]:
+    def requests_to(self, path: str, method: str = "GET") -> list[Request]:
         """Return the requests to the path, in order."""
         with self._lock:
             requests = [request for request in self.requests if request.path == path]

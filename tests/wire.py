@@ -31,7 +31,7 @@ class Wire:
             self._break_all()
         self.met.clear()
 
-    def be_silent(self) -> None:
+    def stall(self) -> None:
         """Accept connections and data, old and new, and answer nothing."""
         self._is_silent.set()
         self.met.clear()

@@ -129,11 +129,11 @@ class Calls:
             "schemaURL": f"{SPEC}/RunEvent",
             "run": {"runId": run, "facets": run_facets},
             "job": {"namespace": self.namespace, "name": job, "facets": job_facets},
-            "inputs": [self.named(dataset) for dataset in inputs],
-            "outputs": [self.named(dataset) for dataset in outputs],
+            "inputs": [self.dataset_ref(dataset) for dataset in inputs],
+            "outputs": [self.dataset_ref(dataset) for dataset in outputs],
         }
 
-    def named(self, dataset: str | Document, **facets: Any) -> Document:
+    def dataset_ref(self, dataset: str | Document, **facets: Any) -> Document:
         """Return a dataset as events refer to it."""
         if isinstance(dataset, str):
             dataset = {"namespace": self.namespace, "name": dataset, "facets": facets}
@@ -176,6 +176,6 @@ def new_run_id() -> str:
     return str(uuid.uuid4())
 
 
-def pinned(versions: Iterable[Document]) -> dict[str, int]:
+def version_numbers(versions: Iterable[Document]) -> dict[str, int]:
     """Return the numbers of the versions that a run read or wrote, by dataset."""
     return {entry["datasetVersionId"]["name"]: entry["number"] for entry in versions}

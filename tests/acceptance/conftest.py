@@ -11,7 +11,7 @@ from tests.acceptance.calls import Calls
 from tests.acceptance.flow_site import flow
 from tests.acceptance.ingest_scene import Scene, frozen_clock
 from tests.acceptance.ingest_site import site
-from tests.ingest_stores import BACKENDS, opened_backend
+from tests.ingest_stores import BACKENDS, open_backend
 from tests.running import ServerProcess
 
 __all__ = ["arcs", "calls", "flow", "local_arcs", "site"]
@@ -27,5 +27,5 @@ def calls(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Cal
 @pytest.fixture(params=BACKENDS)
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
     """An ingest queue whose whole state is compared after each transition."""
-    with opened_backend(request.param, request, tmp_path, clock=frozen_clock) as backend:
+    with open_backend(request.param, request, tmp_path, clock=frozen_clock) as backend:
         yield Scene(backend)

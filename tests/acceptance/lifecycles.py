@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tests.acceptance.calls import Calls, Document, fields, new_run_id, pinned, schema
+from tests.acceptance.calls import Calls, Document, fields, new_run_id, schema, version_numbers
 
 Names = Sequence[str]
 
@@ -117,7 +117,7 @@ class Events:
     def dataset_exists(self, name: str) -> None:
         event = {
             "eventTime": self.calls.now(),
-            "dataset": self.calls.named(name, **schema("id")),
+            "dataset": self.calls.dataset_ref(name, **schema("id")),
             "producer": "https://example.org/acceptance",
             "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
         }
@@ -138,7 +138,7 @@ class Events:
         self._end("FAIL", run)
 
     def _end(self, kind: str, run: Run) -> None:
-        dataset = self.calls.named
+        dataset = self.calls.dataset_ref
         self.calls.report(
             kind,
             run.id,
@@ -188,11 +188,11 @@ class Outcome:
 
     def consumed(self, run: Run) -> dict[str, int]:
         """Return the version numbers that a run read."""
-        return pinned(self._calls.run(run.id)["inputDatasetVersions"])
+        return version_numbers(self._calls.run(run.id)["inputDatasetVersions"])
 
     def produced(self, run: Run) -> dict[str, int]:
         """Return the version numbers that a run wrote. Each must name this run."""
-        numbers = pinned(self._calls.run(run.id)["outputDatasetVersions"])
+        numbers = version_numbers(self._calls.run(run.id)["outputDatasetVersions"])
         for dataset, number in numbers.items():
             assert self.maker(dataset, number) == run.id
         return numbers

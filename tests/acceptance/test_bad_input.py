@@ -320,7 +320,7 @@ def test_a_field_with_too_long_a_name_is_omitted(
     calls: Calls,
 ) -> None:
     longest, longer = "é" * 512, "é" * 512 + "x"
-    output = calls.named("d", **schema("id", longer, longest))
+    output = calls.dataset_ref("d", **schema("id", longer, longest))
     calls.report("COMPLETE", new_run_id(), "j", outputs=[output])
     dataset = calls.dataset("d")
     assert [field["name"] for field in dataset["fields"]] == ["id", longest]

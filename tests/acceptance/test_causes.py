@@ -54,7 +54,7 @@ def test_a_failed_input_check_is_a_cause(
     calls: Calls, side: str, name: str, assertions: list[Document], cause: str
 ) -> None:
     run = new_run_id()
-    read = calls.named("orders") | {side: {name: {"assertions": assertions}}}
+    read = calls.dataset_ref("orders") | {side: {name: {"assertions": assertions}}}
 
     calls.report("FAIL", run, "check", inputs=[read])
 

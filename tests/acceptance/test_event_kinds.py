@@ -14,7 +14,7 @@ def dataset_event(calls: Calls, name: str, **facets: Document) -> Document:
         "eventTime": calls.now(),
         "producer": PRODUCER,
         "schemaURL": f"{SPEC}/DatasetEvent",
-        "dataset": calls.named(name, **facets),
+        "dataset": calls.dataset_ref(name, **facets),
     }
 
 
@@ -24,8 +24,8 @@ def job_event(calls: Calls, name: str, inputs: list[str], outputs: list[str]) ->
         "producer": PRODUCER,
         "schemaURL": f"{SPEC}/JobEvent",
         "job": {"namespace": calls.namespace, "name": name, "facets": {}},
-        "inputs": [calls.named(dataset) for dataset in inputs],
-        "outputs": [calls.named(dataset) for dataset in outputs],
+        "inputs": [calls.dataset_ref(dataset) for dataset in inputs],
+        "outputs": [calls.dataset_ref(dataset) for dataset in outputs],
     }
 
 
@@ -62,7 +62,7 @@ ODD: Document = {"odd": {"v": 1.5}}
 
 @pytest.mark.parametrize("again", [True, False], ids=["with its schema", "without a schema"])
 def test_a_written_dataset_shows_facets_of_dataset_events(calls: Calls, again: bool) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("id"))])
     fields = schema("id") if again else {}
     calls.send(dataset_event(calls, "d", **fields, **OWNED, **ODD))
 
@@ -74,9 +74,9 @@ def test_a_written_dataset_shows_facets_of_dataset_events(calls: Calls, again: b
 def test_a_dataset_without_writers_shows_facets_of_dataset_events(
     calls: Calls,
 ) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **schema("id"))])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.dataset_ref("d", **schema("id"))])
     calls.send(dataset_event(calls, "d", **OWNED, **ODD))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **OWNED_BY_BOB)])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.dataset_ref("d", **OWNED_BY_BOB)])
 
     assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
     assert len(calls.versions("d")) == 1
@@ -87,7 +87,7 @@ def test_later_versions_keep_facets_of_dataset_events(calls: Calls) -> None:
     calls.send(dataset_event(calls, "d", **schema("id", "x"), **ODD))
     assert calls.dataset("d")["facets"] == schema("id", "x") | OWNED | ODD
 
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("y"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("y"))])
     assert calls.dataset("d")["facets"] == schema("y") | OWNED | ODD
 
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
@@ -110,8 +110,11 @@ def sources(calls: Calls, **params: Any) -> list[str]:
 
 
 def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -> None:
-    raw, output = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
-    by_run = calls.named("d", **schema("id"), **column_lineage_from(calls, "c"))
+    raw, output = (
+        calls.dataset_ref("raw", **schema("a", "b", "c")),
+        calls.dataset_ref("d", **schema("id")),
+    )
+    by_run = calls.dataset_ref("d", **schema("id"), **column_lineage_from(calls, "c"))
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
     before = calls.now()
     calls.send(dataset_event(calls, "d", **column_lineage_from(calls, "a")))
@@ -132,7 +135,7 @@ def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -
 
 def test_the_latest_value_of_a_dataset_facet_wins(calls: Calls) -> None:
     early = dataset_event(calls, "d", **OWNED)
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **OWNED_BY_BOB)])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **OWNED_BY_BOB)])
     late = dataset_event(calls, "d", **OWNED)
     calls.send(early)
     assert calls.dataset("d")["facets"] == OWNED_BY_BOB
@@ -148,7 +151,7 @@ def test_a_version_after_a_drop_has_no_drop_facet(
     calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
     calls.send(dataset_event(calls, "d", **drop))
     assert calls.dataset("d")["deleted"]
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("x"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("x"))])
     assert calls.dataset("d")["facets"] == schema("x") | OWNED
 
 
@@ -181,7 +184,7 @@ def test_a_deleted_facet_removes_its_earlier_value(calls: Calls) -> None:
     none = {"documentation": GONE, "columnLineage": GONE}
 
     def report(facets: Document) -> None:
-        outputs = [calls.named("d", **facets)]
+        outputs = [calls.dataset_ref("d", **facets)]
         job_facets = {name: facet for name, facet in facets.items() if name == "documentation"}
         calls.report(
             "COMPLETE", new_run_id(), "j", job_facets=job_facets, inputs=["raw"], outputs=outputs
@@ -298,9 +301,9 @@ def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
     run, many = new_run_id(), 1500
     wide = schema(*(f"column_{number}" for number in range(5_000)))
     wordy = {"documentation": {"description": "word " * 200_000 + "".join(map(str, range(90_000)))}}
-    inputs = [calls.named(f"in/{number}") for number in range(many)]
-    outputs = [calls.named("wide", **wide, **wordy)]
-    outputs += [calls.named(f"out/{number}") for number in range(many)]
+    inputs = [calls.dataset_ref(f"in/{number}") for number in range(many)]
+    outputs = [calls.dataset_ref("wide", **wide, **wordy)]
+    outputs += [calls.dataset_ref(f"out/{number}") for number in range(many)]
     calls.report("COMPLETE", run, "j", inputs=inputs, outputs=outputs)
 
     stored = calls.run(run)
@@ -312,7 +315,11 @@ def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
 
 def test_a_dataset_named_twice_in_an_event_exists_once(calls: Calls) -> None:
     run = new_run_id()
-    outputs = [calls.named("d", **schema("a")), calls.named("d", **schema("b")), calls.named("d")]
+    outputs = [
+        calls.dataset_ref("d", **schema("a")),
+        calls.dataset_ref("d", **schema("b")),
+        calls.dataset_ref("d"),
+    ]
     calls.report("COMPLETE", run, "j", inputs=["d", "d"], outputs=outputs)
     dataset = calls.run(run)
     assert [v["number"] for v in dataset["inputDatasetVersions"]] == [1]

@@ -38,7 +38,7 @@ def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None
         gate.open()
         assert site.ended(batch).status is BatchState.COMPLETED
     assert site.job(job).priority == 1
-    assert len(site.web.asked("/gated.csv")) == 1
+    assert len(site.web.requests_to("/gated.csv")) == 1
 
 
 def test_what_has_no_turn_any_more_or_none_yet_gets_no_other(site: Site) -> None:

@@ -19,7 +19,7 @@ def lineage(calls: Calls, **columns: str) -> Document:
 
 def full_output(calls: Calls) -> Document:
     """Return an output with every facet that an SQL task reports."""
-    return calls.named(
+    return calls.dataset_ref(
         "totals",
         **schema("total", "country"),
         **lineage(calls, total="price", country="country"),
@@ -69,10 +69,10 @@ def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:
     at = calls.now()
     early = write(calls, "totals", at=at)
     write(calls, "totals")
-    reader = calls.named("totals", **schema("old"))
+    reader = calls.dataset_ref("totals", **schema("old"))
     calls.report("COMPLETE", new_run_id(), "read", inputs=[reader])
 
-    late = calls.named("totals", **schema("fresh"))
+    late = calls.dataset_ref("totals", **schema("fresh"))
     calls.report("COMPLETE", early, "write", outputs=[late], at=at)
 
     assert [field["name"] for field in calls.dataset("totals")["fields"]] == ["fresh"]
@@ -85,8 +85,10 @@ def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:
 
 def test_facets_about_a_single_version_are_not_inherited(calls: Calls) -> None:
     checks = {"dataQualityMetrics": {"rowCount": 7}, "version": {"datasetVersion": "1"}}
-    write(calls, calls.named("totals", lifecycleStateChange={"lifecycleStateChange": "CREATE"}))
-    write(calls, calls.named("totals", **checks))
+    write(
+        calls, calls.dataset_ref("totals", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    )
+    write(calls, calls.dataset_ref("totals", **checks))
 
     write(calls, "totals")
 
@@ -98,7 +100,7 @@ def test_facets_about_a_single_version_are_not_inherited(calls: Calls) -> None:
 def test_an_empty_facet_removes_column_lineage(calls: Calls, empty: Document) -> None:
     write(calls, full_output(calls))
 
-    write(calls, calls.named("totals", columnLineage=empty))
+    write(calls, calls.dataset_ref("totals", columnLineage=empty))
     write(calls, "totals")
 
     dataset = calls.dataset("totals")
@@ -109,18 +111,18 @@ def test_an_empty_facet_removes_column_lineage(calls: Calls, empty: Document) ->
 def test_a_removed_column_loses_its_lineage_for_good(calls: Calls) -> None:
     write(calls, full_output(calls))
 
-    write(calls, calls.named("totals", **schema("TOTAL")))
+    write(calls, calls.dataset_ref("totals", **schema("TOTAL")))
     assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
     assert calls.dataset("totals")["facets"]["columnLineage"]["fields"].keys() == {"total"}
 
-    write(calls, calls.named("totals", **schema("total", "country")))
+    write(calls, calls.dataset_ref("totals", **schema("total", "country")))
     assert column_sources(calls.dataset("totals")) == {"total": ["price"]}
 
 
 def test_a_declaration_with_a_new_schema_keeps_column_lineage(calls: Calls) -> None:
     write(calls, full_output(calls))
 
-    declare(calls, calls.named("totals", **schema("total", "currency")))
+    declare(calls, calls.dataset_ref("totals", **schema("total", "currency")))
 
     dataset = calls.dataset("totals")
     assert column_sources(dataset) == {"total": ["price"]}
@@ -143,8 +145,10 @@ def test_declared_fields_are_not_replaced_by_inherited_ones(calls: Calls) -> Non
 
 
 def test_inherited_lineage_replaces_lineage_declared_earlier(calls: Calls) -> None:
-    declare(calls, calls.named("totals", **schema("total"), **lineage(calls, total="declared")))
-    write(calls, calls.named("totals", **lineage(calls, total="written")))
+    declare(
+        calls, calls.dataset_ref("totals", **schema("total"), **lineage(calls, total="declared"))
+    )
+    write(calls, calls.dataset_ref("totals", **lineage(calls, total="written")))
 
     write(calls, "totals")
 
@@ -162,7 +166,7 @@ def test_runs_that_report_in_any_order_inherit_the_same(
     outputs = [
         full_output(calls),
         "totals",
-        calls.named("totals", **schema("total"), documentation={"description": "sums"}),
+        calls.dataset_ref("totals", **schema("total"), documentation={"description": "sums"}),
         "totals",
     ]
 
@@ -227,7 +231,7 @@ def test_versions_of_lots_inherit_too(calls: Calls) -> None:
 def test_a_readers_schema_is_kept_if_no_writer_reports_one(
     calls: Calls, reader_first: bool
 ) -> None:
-    input = calls.named("orders", **schema("id", "price"))
+    input = calls.dataset_ref("orders", **schema("id", "price"))
     if reader_first:
         calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
         write(calls, "orders")
@@ -250,8 +254,8 @@ def test_a_readers_schema_is_kept_if_no_writer_reports_one(
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_a_writers_schema_wins_over_a_readers(calls: Calls, reader_first: bool) -> None:
     write(calls, "orders")
-    input = calls.named("orders", **schema("seen"))
-    output = calls.named("orders", **schema("written"))
+    input = calls.dataset_ref("orders", **schema("seen"))
+    output = calls.dataset_ref("orders", **schema("written"))
     if reader_first:
         calls.report("COMPLETE", new_run_id(), "read", inputs=[input])
         write(calls, output)

@@ -39,7 +39,7 @@ def test_a_parent_created_by_its_child_accepts_its_own_events(calls: Calls) -> N
 
 def test_a_symlink_is_a_second_name_of_the_same_dataset(calls: Calls) -> None:
     second = {"namespace": calls.namespace, "name": "shop.orders", "type": "TABLE"}
-    output = calls.named("/lake/orders", symlinks={"identifiers": [second]}, **schema("id"))
+    output = calls.dataset_ref("/lake/orders", symlinks={"identifiers": [second]}, **schema("id"))
     calls.report("COMPLETE", new_run_id(), "write", outputs=[output])
     reader = new_run_id()
     calls.report("COMPLETE", reader, "read", inputs=["shop.orders"])
@@ -64,9 +64,9 @@ def column_lineage(calls: Calls, source: str, *columns: str) -> Document:
 
 
 def test_column_lineage_shows_the_sources_of_a_field(calls: Calls) -> None:
-    orders = calls.named("orders", **schema("price", "tax"))
+    orders = calls.dataset_ref("orders", **schema("price", "tax"))
     facets = schema("total") | column_lineage(calls, "orders", "price", "tax")
-    totals = calls.named("totals", **facets)
+    totals = calls.dataset_ref("totals", **facets)
     calls.report("COMPLETE", new_run_id(), "sum", inputs=[orders], outputs=[totals])
 
     [column] = calls.dataset("totals")["columnLineage"]
@@ -97,7 +97,7 @@ def test_an_input_field_with_only_indirect_steps_is_marked(calls: Calls) -> None
         raw | {"field": "price", "transformations": [case, copy]},
     ]
     lineage = {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
-    totals = calls.named("totals", **schema("total"), **lineage)
+    totals = calls.dataset_ref("totals", **schema("total"), **lineage)
 
     calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
 
@@ -116,7 +116,7 @@ def test_column_lineage_shows_unknown_sources_without_creating_datasets(
     calls: Calls, by_run: bool
 ) -> None:
     lineage = column_lineage(calls, "seed", "price")
-    totals = calls.named("totals", **schema("total"), **lineage)
+    totals = calls.dataset_ref("totals", **schema("total"), **lineage)
     if by_run:
         calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
     else:
@@ -141,7 +141,7 @@ def test_column_lineage_shows_unknown_sources_without_creating_datasets(
     datasets = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
     assert [d["name"] for d in datasets] == ["totals"]
 
-    output = calls.named("seed", **schema("price"))
+    output = calls.dataset_ref("seed", **schema("price"))
     calls.report("COMPLETE", new_run_id(), "load", outputs=[output])
     graph = calls.get("column-lineage", nodeId=node)["graph"]
     assert {each["id"]: each["data"]["fieldType"] for each in graph} == {
@@ -154,7 +154,7 @@ def test_column_lineage_shows_unknown_sources_without_creating_datasets(
 
 
 def test_a_field_with_an_invalid_name_is_omitted(calls: Calls) -> None:
-    odd = calls.named("odd", **schema("id", "a\x00b"))
+    odd = calls.dataset_ref("odd", **schema("id", "a\x00b"))
     calls.report("COMPLETE", new_run_id(), "make", outputs=[odd])
     assert [field["name"] for field in calls.dataset("odd")["fields"]] == ["id"]
     graph = calls.get("column-lineage", nodeId=f"dataset:{calls.namespace}:odd")["graph"]
@@ -166,14 +166,16 @@ def lifecycle(change: str) -> Document:
 
 
 def test_a_dropped_dataset_is_deleted_until_it_is_written_again(calls: Calls) -> None:
-    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id"))])
-    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **schema("id"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
     assert calls.dataset("d")["deleted"]
     page = calls.get("namespaces", calls.namespace, "datasets")
     assert (page["datasets"], page["totalCount"]) == ([], 0)
 
     calls.report(
-        "COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **lifecycle("CREATE"))]
+        "COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **lifecycle("CREATE"))]
     )
     dataset = calls.dataset("d")
     assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "CREATE")
@@ -186,7 +188,9 @@ def test_only_a_later_reader_restores_a_dropped_dataset(
     calls: Calls,
 ) -> None:
     before = calls.now()
-    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
     calls.report("START", new_run_id(), "read", inputs=["d"], at=before)
     assert calls.dataset("d")["deleted"]
     calls.report("START", new_run_id(), "read", inputs=["d"])
@@ -195,7 +199,9 @@ def test_only_a_later_reader_restores_a_dropped_dataset(
 
 def test_a_failed_drop_drops_nothing(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
-    calls.report("FAIL", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report(
+        "FAIL", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
     dataset = calls.dataset("d")
     assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "")
     assert dataset["currentVersionNumber"] == 1
@@ -216,13 +222,13 @@ def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Call
     word = calls.namespace[-12:]
     marks = [{"key": f"pii{word}", "value": "true", "source": "X"}, {"key": "tier", "value": "1"}]
     on_field = {"tags": [*marks, {"key": "gdpr", "value": "true", "field": "email"}]}
-    output = calls.named("people", tags=on_field, **schema("id", "email"))
+    output = calls.dataset_ref("people", tags=on_field, **schema("id", "email"))
     calls.report("START", new_run_id(), "j", job_facets={"tags": {"tags": marks}}, outputs=[output])
     calls.report(
         "COMPLETE",
         new_run_id(),
         "j",
-        outputs=[calls.named("people", tags={"tags": [{"key": "gold"}]})],
+        outputs=[calls.dataset_ref("people", tags={"tags": [{"key": "gold"}]})],
     )
 
     dataset = calls.dataset("people")
@@ -243,7 +249,7 @@ def test_documentation_and_code_location_describe_jobs_and_datasets(calls: Calls
         "sourceCodeLocation": {"type": "git", "url": "https://git.example.org/sum.py"},
         "jobType": {"processingType": "BATCH", "integration": "X", "jobType": "QUERY"},
     }
-    output = calls.named("d", documentation={"description": "the sums"})
+    output = calls.dataset_ref("d", documentation={"description": "the sums"})
     calls.report("COMPLETE", new_run_id(), "j", job_facets=job_facets, outputs=[output])
     job = calls.job("j")
     assert (job["description"], job["location"], job["type"]) == (
@@ -260,8 +266,8 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
         "dataQualityAssertions": {"assertions": [{"assertion": "not_null", "success": True}]},
     }
     statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
-    input = calls.named("in") | {"inputFacets": metrics}
-    output = calls.named("out") | {"outputFacets": statistics}
+    input = calls.dataset_ref("in") | {"inputFacets": metrics}
+    output = calls.dataset_ref("out") | {"outputFacets": statistics}
     first, second = new_run_id(), new_run_id()
     calls.report("COMPLETE", first, "j", inputs=[input], outputs=[output])
     calls.report("COMPLETE", second, "j", inputs=["in"], outputs=["out"])
@@ -279,7 +285,7 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
 def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
     name = f"warehouse {calls.namespace[-12:]}"
     facet = {"_producer": PRODUCER, "_schemaURL": SPEC, "name": name, "uri": "postgres://db:5432"}
-    output = calls.named("d", dataSource=facet)
+    output = calls.dataset_ref("d", dataSource=facet)
     calls.report("COMPLETE", new_run_id(), "j", inputs=["raw"], outputs=[output])
     assert calls.dataset("d")["sourceName"] == name
     source = calls.get("sources", name)
@@ -305,7 +311,7 @@ def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
     ids=lambda facet: str(facet)[:40],
 )
 def test_a_facet_of_the_wrong_shape_is_kept_and_ignored(calls: Calls, facet: Document) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **facet)])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **facet)])
     dataset = calls.dataset("d")
     assert dataset["facets"] == {name: value for name, value in facet.items() if value is not None}
     assert dataset["fields"] in (

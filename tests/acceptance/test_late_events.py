@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.acceptance.calls import Calls, new_run_id, pinned, schema
+from tests.acceptance.calls import Calls, new_run_id, schema, version_numbers
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "late"])
@@ -13,7 +13,7 @@ def test_the_run_that_completed_last_owns_the_current_version(
 ) -> None:
     runs = [new_run_id(), new_run_id()]
     events = [
-        calls.event("COMPLETE", run, "j", outputs=[calls.named("d", **schema(f"f{number}"))])
+        calls.event("COMPLETE", run, "j", outputs=[calls.dataset_ref("d", **schema(f"f{number}"))])
         for number, run in enumerate(runs)
     ]
     for index in order:
@@ -45,7 +45,7 @@ def test_a_late_start_does_not_reset_a_run(calls: Calls, end: str) -> None:
 def test_an_event_that_comes_twice_counts_once(calls: Calls) -> None:
     run = new_run_id()
     event = calls.event(
-        "COMPLETE", run, "j", inputs=["a"], outputs=[calls.named("b", **schema("id"))]
+        "COMPLETE", run, "j", inputs=["a"], outputs=[calls.dataset_ref("b", **schema("id"))]
     )
     calls.send(event)
     before = [
@@ -80,11 +80,13 @@ def test_readers_of_a_later_version_do_not_change_earlier_ones(calls: Calls) -> 
     """Only readers reported the first version; a run wrote the second one."""
 
     def read(run: str, *fields: str) -> None:
-        calls.report("START", run, "use", inputs=[calls.named("d", **schema(*fields))])
+        calls.report("START", run, "use", inputs=[calls.dataset_ref("d", **schema(*fields))])
 
     first, second = new_run_id(), new_run_id()
     read(first, "id")
-    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id", "x"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **schema("id", "x"))]
+    )
     read(second, "id", "x")
 
     def fields() -> list[list[str]]:
@@ -197,11 +199,11 @@ def test_a_late_version_is_an_input_if_published_before_start(
     calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
     calls.report("START", reader, "reader", inputs=["d"], at=moments[began])
     calls.report("COMPLETE", second, "maker", outputs=["d"], at=moments[2])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": 1}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": 1}
 
     calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
 
     calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
     calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": version}

@@ -27,7 +27,7 @@ ODD = [
 def test_any_valid_name_works_in_every_call(calls: Calls, name: str) -> None:
     spaced = Calls(calls.client, f"{calls.namespace[-12:]}{name}"[:1000])
     namespace, run = spaced.namespace, new_run_id()
-    output = spaced.named(name, **schema(name[:50]))
+    output = spaced.dataset_ref(name, **schema(name[:50]))
     spaced.report("COMPLETE", run, name, inputs=[f"{name}#in"], outputs=[output])
 
     assert spaced.dataset(name)["id"] == {"namespace": namespace, "name": name}
@@ -51,7 +51,7 @@ def test_any_valid_name_works_in_every_call(calls: Calls, name: str) -> None:
 
 
 def test_a_deleted_dataset_is_hidden_and_can_be_restored(calls: Calls) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("id"))])
     before = calls.dataset("d")
     where = ("namespaces", calls.namespace, "datasets", "d")
 
@@ -112,7 +112,7 @@ def test_restoring_a_namespace_keeps_earlier_deletions_in_it(calls: Calls) -> No
     drop = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     where = path("namespaces", calls.namespace)
     calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
-    calls.report("COMPLETE", new_run_id(), "k", outputs=[calls.named("dropped", **drop)])
+    calls.report("COMPLETE", new_run_id(), "k", outputs=[calls.dataset_ref("dropped", **drop)])
     calls.ask("DELETE", f"{where}/datasets/a")
     calls.ask("DELETE", f"{where}/jobs/k")
 
@@ -143,10 +143,14 @@ def test_contents_can_be_restored_after_their_namespace_returned_empty(
 WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
     "a run that reads a dataset of it": lambda calls: Calls(
         calls.client, f"{calls.namespace}-jobs"
-    ).report("START", new_run_id(), "j", inputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    ).report(
+        "START", new_run_id(), "j", inputs=[calls.dataset_ref("d")], at="2099-01-01T00:00:00Z"
+    ),
     "a run that writes a dataset of it": lambda calls: Calls(
         calls.client, f"{calls.namespace}-jobs"
-    ).report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    ).report(
+        "COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d")], at="2099-01-01T00:00:00Z"
+    ),
     "stating a dataset": lambda calls: calls.put_dataset("d"),
     "stating a job": lambda calls: calls.put_job("j"),
     "restoring a dataset": lambda calls: calls.ask(

@@ -13,7 +13,7 @@ def report_tests(calls: Calls, *assertions: Document, side: str = "inputFacets")
     """Send a run that reads `orders` and reports its test results."""
     run, facets = new_run_id(), {"dataQualityAssertions": {"assertions": list(assertions)}}
     calls.report("START", run, "test", inputs=["orders"])
-    calls.report("COMPLETE", run, "test", inputs=[calls.named("orders") | {side: facets}])
+    calls.report("COMPLETE", run, "test", inputs=[calls.dataset_ref("orders") | {side: facets}])
     return run
 
 
@@ -27,9 +27,9 @@ def results(dataset: Document) -> dict[tuple[str, str], bool]:
 def test_a_dataset_shows_quality_of_its_current_version(calls: Calls) -> None:
     metrics = {"dataQualityMetrics": {"rowCount": 7, "columnMetrics": {"id": {"nullCount": 0}}}}
     statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
-    output = calls.named("orders") | {"outputFacets": statistics}
+    output = calls.dataset_ref("orders") | {"outputFacets": statistics}
     calls.report("COMPLETE", new_run_id(), "load", outputs=[output])
-    read = calls.named("orders") | {"inputFacets": metrics}
+    read = calls.dataset_ref("orders") | {"inputFacets": metrics}
     calls.report("COMPLETE", new_run_id(), "profile", inputs=[read])
 
     report_tests(calls, assertion("unique", "id"))
@@ -67,7 +67,7 @@ def test_expectations_of_great_expectations_are_shown(calls: Calls) -> None:
     facet = {"greatExpectations_assertions": {"assertions": [expectation]}}
     calls.report("COMPLETE", new_run_id(), "load", outputs=["orders"])
 
-    checked = calls.named("orders", **facet)
+    checked = calls.dataset_ref("orders", **facet)
     calls.report("COMPLETE", new_run_id(), "validate", inputs=[checked])
 
     assert calls.dataset("orders")["facets"] == facet
@@ -77,7 +77,7 @@ def test_a_report_of_an_unknown_shape_is_shown_unchanged(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "load", outputs=["orders"])
     shapes: list[Any] = [7, {"assertions": {}}]
     for odd in shapes:
-        read = calls.named("orders") | {"inputFacets": {"dataQualityAssertions": odd}}
+        read = calls.dataset_ref("orders") | {"inputFacets": {"dataQualityAssertions": odd}}
         calls.report("COMPLETE", new_run_id(), "test", inputs=[read])
 
     report = calls.dataset("orders")["facets"]["dataQualityAssertions"]

@@ -39,7 +39,7 @@ def search_results(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
 
 
 def report(calls: Calls, at: str | None = None) -> None:
-    output = calls.named("harvest_out", **schema("id"))
+    output = calls.dataset_ref("harvest_out", **schema("id"))
     calls.report(
         "COMPLETE", new_run_id(), "harvest_job", inputs=["harvest_in"], outputs=[output], at=at
     )
@@ -54,18 +54,18 @@ def test_a_dataset_is_found_by_the_words_of_its_second_names(calls: Calls) -> No
     report(calls)
     assert search_results(calls, "granary") == set()
     reads, writes = ("DATASET", "harvest_in"), ("DATASET", "harvest_out")
-    read = calls.named("harvest_in", **second_name(calls, "farm.granaryOld"))
-    write = calls.named("harvest_out", **second_name(calls, "farm.granaryNew"))
+    read = calls.dataset_ref("harvest_in", **second_name(calls, "farm.granaryOld"))
+    write = calls.dataset_ref("harvest_out", **second_name(calls, "farm.granaryNew"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", inputs=[read], outputs=[write])
     assert search_results(calls, "granary") == {reads, writes}
     assert search_results(calls, "granary old hive") == {reads}
 
-    grown = calls.named("harvest_out", **schema("id", "weight"))
+    grown = calls.dataset_ref("harvest_out", **schema("id", "weight"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[grown])
     assert search_results(calls, "granary new weight") == {writes}, (
         "other words do not push them out"
     )
-    write = calls.named("barn", **second_name(calls, "farm.granaryLast"))
+    write = calls.dataset_ref("barn", **second_name(calls, "farm.granaryLast"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[write])
     assert search_results(calls, "granary last") == {("DATASET", "barn")}
 
@@ -111,7 +111,7 @@ def test_a_deleted_thing_put_again_is_found_by_new_words(
 def test_a_dropped_dataset_is_found_only_after_its_recreation(calls: Calls) -> None:
     def output(change: str) -> None:
         facet = {"lifecycleStateChange": {"lifecycleStateChange": change}}
-        dataset = calls.named("harvest_out", **schema("id"), **facet)
+        dataset = calls.dataset_ref("harvest_out", **schema("id"), **facet)
         calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[dataset])
 
     output("CREATE")

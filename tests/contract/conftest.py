@@ -8,7 +8,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.ingest.queue.port import IngestStore
-from tests.ingest_stores import BACKENDS, Backend, opened_backend
+from tests.ingest_stores import BACKENDS, Backend, open_backend
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def database(url: str) -> Iterator[Database]:
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     """An ingest queue on each database and in ZooKeeper."""
-    with opened_backend(request.param, request, tmp_path) as backend:
+    with open_backend(request.param, request, tmp_path) as backend:
         yield backend
 
 

@@ -24,7 +24,7 @@ from tests.contract.arc_rows import (
     version_of,
 )
 from tests.contract.catalog_rows import NAMESPACE, NOW
-from tests.plans import filled, is_given, reads, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("arcs_reading_cost")
@@ -38,7 +38,7 @@ ROOMS = [folder for folder in capability_folders() if folder.name in ("arcs", "l
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two arcs that have done twenty thousand lots each, and all that comes with them."""
-    with filled(request, tmp_path_factory, fill) as found:
+    with filled_database(request, tmp_path_factory, fill) as found:
         yield found
 
 
@@ -52,7 +52,7 @@ def test_no_read_of_arcs_and_lots_walks_through_what_it_does_not_give(
     assert {
         name: found
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, _is_small, READ_AT_MOST))
+        if (found := costly_steps(url, statements[name], params, _is_small, READ_AT_MOST))
     } == {}
 
 
@@ -170,4 +170,4 @@ def _is_small(step: str) -> bool:
         "backfills_by_age",
     )
     declared = ("arcs_by_name", "arrivals_by_name", "sqlite_autoindex_subscribers_1")
-    return is_given(step) or step in (*inner, "SCAN e") or step.endswith((*few, *declared))
+    return is_parameter_scan(step) or step in (*inner, "SCAN e") or step.endswith((*few, *declared))

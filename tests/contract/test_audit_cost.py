@@ -12,7 +12,7 @@ from penstock.access.audit import AuditEntry, ChainedEntry
 from penstock.db import Transaction, open_database
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from tests.plans import filled, is_given, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 from tests.simulation.tables import STATEMENTS
 
 # One worker fills each database once.
@@ -36,7 +36,7 @@ PAGE = {"limit": 100, "offset": 0, "since": 0}
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand actions, three of which differ from the others."""
-    with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as url:
+    with filled_database(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as url:
         yield url
 
 
@@ -99,8 +99,8 @@ def test_no_filter_scans_entries_that_it_does_not_return(
     url: str, name: str, filters: dict[str, Any]
 ) -> None:
     statement = load_statements(url.partition(":")[0], capability_folders())[name]
-    assert walks(url, statement, {**PAGE, **filters}, _is_small, 2 * PAGE["limit"]) == []
+    assert costly_steps(url, statement, {**PAGE, **filters}, _is_small, 2 * PAGE["limit"]) == []
 
 
 def _is_small(step: str) -> bool:
-    return is_given(step) or step == "SCAN kinds"
+    return is_parameter_scan(step) or step == "SCAN kinds"

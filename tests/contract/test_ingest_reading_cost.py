@@ -26,7 +26,7 @@ from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow
 from penstock.ingest.transitions import side_of
 from penstock.states import BatchState, IngestState, ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset
-from tests.plans import filled, is_given, reads, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("ingest_reading_cost")
@@ -58,7 +58,7 @@ CHECKS = {
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand completed batches, as many pending ones, a large one, some in each state."""
-    with filled(request, tmp_path_factory, _fill) as found:
+    with filled_database(request, tmp_path_factory, _fill) as found:
         yield found
 
 
@@ -227,7 +227,7 @@ def test_no_read_of_ingest_walks_through_what_it_does_not_give(
         (name, params, found)
         for name, asked in _examples().items()
         for params in asked
-        if (found := walks(url, statements[name], params, _is_small))
+        if (found := costly_steps(url, statements[name], params, _is_small))
     ] == []
 
 
@@ -345,6 +345,6 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
 def _is_small(step: str) -> bool:
     """A list that was given, a page of batches, or what there are few of."""
     collections = "SCAN c USING INDEX sqlite_autoindex_collections"
-    return is_given(step) or step.startswith(
+    return is_parameter_scan(step) or step.startswith(
         ("SCAN page", collections, "SCAN s", "SCAN h", "SCAN e")
     )

@@ -26,8 +26,8 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.contract.test_reading_cost import Counted as CountedReads
-from tests.plans import filled, long_work, steps_told
+from tests.contract.test_reading_cost import CountingTransaction as CountedReads
+from tests.plans import excess_work, filled_database, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lineage_cost")
@@ -41,7 +41,7 @@ FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
-    with filled(request, tmp_path_factory, _fill) as url:
+    with filled_database(request, tmp_path_factory, _fill) as url:
         yield url
 
 
@@ -80,7 +80,7 @@ def _fill(tx: Transaction) -> None:
     )
 
 
-class Counted(CountedReads):
+class CountingTransaction(CountedReads):
     """A transaction that counts round trips.
 
     The settings of a walk share a trip with its statement.
@@ -95,7 +95,7 @@ def test_a_graph_costs_one_trip_for_each_level(
     database: Database,
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", hops=5)
     assert len(graph.graph) > 50
     assert counted.trips <= 7
@@ -103,7 +103,7 @@ def test_a_graph_costs_one_trip_for_each_level(
 
 def test_a_graph_by_depth_costs_two_trips_per_level(database: Database) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=3)
     assert len(graph.graph) > 50
     assert counted.trips <= 11
@@ -111,7 +111,7 @@ def test_a_graph_by_depth_costs_two_trips_per_level(database: Database) -> None:
 
 def test_upstream_runs_cost_one_trip_per_level(database: Database) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         runs = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
     assert len(runs.runs) > 10
     assert counted.trips <= 8
@@ -175,7 +175,7 @@ def _walks(
     url: str, settings: Statement, statement: Statement, params: dict[str, Any]
 ) -> list[str]:
     """Return the steps of the statement's plan that read a whole table or index."""
-    steps = steps_told(url, statement, params, settings)
+    steps = plan_steps(url, statement, params, settings)
     if not url.startswith("sqlite"):
         return [step for step in steps if "Seq Scan" in step or "Hash" in step]
     # Lists are virtual tables. The other scans are of the statement's own subqueries.
@@ -183,4 +183,4 @@ def _walks(
         r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|written$|reading$|c$)"
     )
     scans = [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
-    return scans or long_work(url, statement, params, COUNT)
+    return scans or excess_work(url, statement, params, COUNT)

@@ -37,8 +37,8 @@ from penstock.schema.lots import Status
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 from tests.contract.test_lots_gaps_cost import gap_examples
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, reads, walks
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import costly_steps, filled_database, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lock_reading_cost")
@@ -61,7 +61,7 @@ LOCKS = [folder for folder in capability_folders() if folder.name == "locks"]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One job that has done twenty thousand lots, and has some in every other state."""
-    with filled(request, tmp_path_factory, _fill) as found:
+    with filled_database(request, tmp_path_factory, _fill) as found:
         yield found
 
 
@@ -163,7 +163,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
         counts = {}
         for name, read in _reads().items():
             with database.read() as tx:
-                counted = Counted(tx)
+                counted = CountingTransaction(tx)
                 read(counted, limit)
             counts[name] = counted.statements
         return counts
@@ -179,7 +179,7 @@ def test_no_read_of_locks_walks_through_what_was_done(database: Database, url: s
     assert {
         name: found
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, read_at_most=READ_AT_MOST))
+        if (found := costly_steps(url, statements[name], params, read_at_most=READ_AT_MOST))
     } == {}
 
 

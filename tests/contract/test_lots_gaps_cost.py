@@ -25,8 +25,8 @@ from penstock.schema.lot_ids import Interval
 from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, large_reads, steps_told
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import filled_database, large_reads, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lots_gaps_cost")
@@ -46,7 +46,7 @@ BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Ten thousand lots of each of two datasets, of which few are not there."""
-    with filled(request, tmp_path_factory, _fill) as found:
+    with filled_database(request, tmp_path_factory, _fill) as found:
         yield found
 
 
@@ -81,7 +81,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_lot_work", work)
 
 
-class _Fetched(Counted):
+class _Fetched(CountingTransaction):
     """A transaction that counts the rows it gives, too."""
 
     def __init__(self, tx: Transaction) -> None:
@@ -167,7 +167,7 @@ def gap_examples() -> dict[str, dict[str, Any]]:
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of a plan that read more than the lots of a day, and of a day's readers."""
     if url.startswith("sqlite"):
-        steps = steps_told(url, statement, params)
+        steps = plan_steps(url, statement, params)
         return [step for step in steps if _is_long(step, statement)]
     return large_reads(url, statement, params, 2 * 288)
 

@@ -21,9 +21,9 @@ from penstock.provenance.trace import walk_back
 from penstock.schema.catalog import DatasetRole
 from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
-from tests.contract.test_reading_cost import Counted
+from tests.contract.test_reading_cost import CountingTransaction
 from tests.contract.test_replay_cost import DATASETS, JOBS, LOTS, fill
-from tests.plans import filled, is_given, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("provenance_cost")
@@ -35,7 +35,7 @@ TOP = DATASETS[2]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
-    with filled(request, tmp_path_factory, fill, _fill) as found:
+    with filled_database(request, tmp_path_factory, fill, _fill) as found:
         yield found
 
 
@@ -77,7 +77,7 @@ def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
     database: Database, as_of: int | None
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         asked = lot_at(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
         walk = walk_back(counted, {asked.version_id: "lot 77"})
     made = [(node.version.name, node.lot, node.depth) for node in walk.nodes.values()]
@@ -98,7 +98,7 @@ def test_no_statement_of_provenance_walks_through_what_it_does_not_give(
     assert {
         name: found
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, is_given))
+        if (found := costly_steps(url, statements[name], params, is_parameter_scan))
     } == {}
 
 

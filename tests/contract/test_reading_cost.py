@@ -29,7 +29,7 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.plans import filled, long_work, steps_told
+from tests.plans import excess_work, filled_database, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("reading_cost")
@@ -48,7 +48,7 @@ LARGE = re.compile(
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Five thousand datasets, and as many jobs, runs and events."""
-    with filled(request, tmp_path_factory, _fill) as url:
+    with filled_database(request, tmp_path_factory, _fill) as url:
         yield url
 
 
@@ -85,7 +85,7 @@ def _fill(tx: Transaction) -> None:
     )
 
 
-class Counted:
+class CountingTransaction:
     """A transaction that counts its statements and its trips to the database."""
 
     epoch = 0
@@ -141,7 +141,7 @@ def test_a_long_page_costs_no_more_statements(database: Database) -> None:
         counts = []
         for read in lists:
             with database.read() as tx:
-                counted = Counted(tx)
+                counted = CountingTransaction(tx)
                 read(counted, limit)
             counts.append(counted.statements)
         return counts
@@ -219,7 +219,7 @@ def reading_examples() -> dict[str, dict[str, Any]]:
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """Return the steps of the statement's plan that read a whole large table."""
     walk = rf"(^SCAN|Seq Scan on) {LARGE.pattern}"
-    steps = [step for step in steps_told(url, statement, params) if re.search(walk, step)]
+    steps = [step for step in plan_steps(url, statement, params) if re.search(walk, step)]
     if url.startswith("sqlite"):
-        steps += long_work(url, statement, params, 2 * COUNT)
+        steps += excess_work(url, statement, params, 2 * COUNT)
     return steps

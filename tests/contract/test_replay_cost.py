@@ -37,8 +37,8 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, is_given, walks
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("replay_cost")
@@ -53,7 +53,7 @@ REPLAY = ids.derived_id("a replay")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two jobs that have done five thousand lots each, and a replay of all of that."""
-    with filled(request, tmp_path_factory, fill) as found:
+    with filled_database(request, tmp_path_factory, fill) as found:
         yield found
 
 
@@ -160,7 +160,7 @@ def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
 ) -> None:
     target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         _, found = make_plan(counted, target, 4)
     assert [f"{step.job} {step.lot}" for step in found.steps] == ["clean lot 77", "top lot 77"]
     assert counted.statements <= 15
@@ -170,7 +170,7 @@ def test_thousands_of_lots_cost_as_many_statements_as_one(
     database: Database,
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         found = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
     assert len(found.work) == 2 * LOTS
     assert [list(before) for before in found.before[:4]] == [[], [0], [], [2]]
@@ -188,7 +188,7 @@ def test_no_statement_of_replays_walks_through_what_it_does_not_give(
     assert {
         name: found
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, _is_small))
+        if (found := costly_steps(url, statements[name], params, _is_small))
     } == {}
 
 
@@ -232,4 +232,4 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 def _is_small(step: str) -> bool:
     """A list that was given, or replays themselves in the order that is asked for."""
-    return is_given(step) or step.endswith(("replays_by_age", "replays_open"))
+    return is_parameter_scan(step) or step.endswith(("replays_by_age", "replays_open"))

@@ -28,7 +28,7 @@ from tests.contract.catalog_rows import (
 )
 from tests.contract.test_lineage_cost import lineage_examples
 from tests.contract.test_reading_cost import reading_examples
-from tests.plans import filled, reads, walks
+from tests.plans import costly_steps, filled_database, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("writing_cost")
@@ -66,7 +66,7 @@ VERSIONS = [
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One job that ran twenty thousand times and wrote as many versions of a dataset."""
-    with filled(request, tmp_path_factory, _fill) as url:
+    with filled_database(request, tmp_path_factory, _fill) as url:
         yield url
 
 
@@ -106,7 +106,7 @@ def test_no_read_scans_a_long_history(database: Database, url: str) -> None:
     assert {
         name: steps
         for name, params in examples.items()
-        if (steps := walks(url, statements[name], params))
+        if (steps := costly_steps(url, statements[name], params))
     } == {}
 
 

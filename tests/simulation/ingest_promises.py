@@ -17,7 +17,7 @@ from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.transitions import STAGES
 from penstock.schema.ingest import Finding
 from penstock.states import BatchState, IngestState, RunState
-from tests.checked import assert_all_holds
+from tests.invariants import assert_all_holds
 from tests.simulation.consistency import problems
 from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS

@@ -50,7 +50,7 @@ class Site:
     @property
     def delivered(self) -> list[str]:
         """The keys of all callbacks that came."""
-        called = self.web.asked("/callback", "POST")
+        called = self.web.requests_to("/callback", "POST")
         return [request.headers["penstock-delivery"] for request in called]
 
     def submit_files(self, count: int) -> str:

@@ -16,8 +16,8 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.plane import Plane
 from penstock.states import RunState
-from tests.checked import assert_all_holds
 from tests.dask_cluster import Cluster
+from tests.invariants import assert_all_holds
 from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation import arc_chain
@@ -25,7 +25,7 @@ from tests.simulation.arc_chain import Arrivals
 from tests.simulation.arc_workforce import EngineProcess
 from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 LOOK_SECONDS = 0.1
 CLOCK = "clock"
@@ -192,7 +192,7 @@ def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
-    stress(url, str(tmp_path), tmp_path, LONG, made_up_seed(), monkeypatch)
+    stress(url, str(tmp_path), tmp_path, LONG, random_seed(), monkeypatch)
 
 
 @pytest.mark.stress
@@ -200,7 +200,7 @@ def test_a_chain_of_2000_lots_on_a_cluster_whose_workers_are_killed_ends_complet
     postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL with an S3 server, and Dask."""
-    seed = made_up_seed()
+    seed = random_seed()
     monkeypatch.setenv(arc_chain.FAILURES, f"{LONG.failures}/{seed}")
     cluster = Cluster(tmp_path / "dask")
     try:

@@ -18,7 +18,7 @@ from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from penstock.store.unit_of_work import NeedsOwnTransaction, write_changes
 from penstock.store.write_queue import Command
-from tests.checked import broken_invariants, inside
+from tests.invariants import broken_invariants, transaction_view
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import RUN_ID, Document, Story, histories, stories
@@ -125,7 +125,7 @@ def state_after(
         for batch in batches:
             receiver.receive(batch, forget=forget)
         assert problems(tx) == []
-        assert broken_invariants(inside(tx), system_clock) == []
+        assert broken_invariants(transaction_view(tx), system_clock) == []
         return visible(tx)
     raise AssertionError("unreachable")
 
@@ -187,7 +187,7 @@ def check_again(database: Database, repetition: tuple[list[Document], list[Docum
         for event in again:
             receiver.receive([event], forget=True)
         assert problems(tx) == []
-        assert broken_invariants(inside(tx), system_clock) == []
+        assert broken_invariants(transaction_view(tx), system_clock) == []
         after = visible(tx)
     assert differences(before, after) == {}
 

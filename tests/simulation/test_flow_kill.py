@@ -9,7 +9,7 @@ import pytest
 
 from tests.databases import Pool, sqlite_database
 from tests.flow_site import FlowSite, actual_outcome, expected_outcome
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 # Each kill costs the running work one try, and its lease must expire.
 PATIENT = {"tries": 1000, "back_off_seconds": 0, "lease_seconds": 2}
@@ -22,12 +22,12 @@ def test_the_flow_survives_kills_of_the_whole_process(tmp_path: Path) -> None:
 
 @pytest.mark.stress
 def test_the_flow_survives_fifty_kills_on_sqlite(tmp_path: Path) -> None:
-    kill_repeatedly(tmp_path, _sqlite, kills=50, seed=made_up_seed())
+    kill_repeatedly(tmp_path, _sqlite, kills=50, seed=random_seed())
 
 
 @pytest.mark.stress
 def test_the_flow_survives_fifty_kills_on_postgresql(tmp_path: Path, postgres_pool: Pool) -> None:
-    kill_repeatedly(tmp_path, lambda folder: postgres_pool.take(), 50, made_up_seed())
+    kill_repeatedly(tmp_path, lambda folder: postgres_pool.take(), 50, random_seed())
 
 
 def kill_repeatedly(folder: Path, database: Callable[[Path], str], kills: int, seed: int) -> None:

@@ -19,7 +19,7 @@ from tests.servers import PostgresServer, ZookeeperServer
 from tests.simulation.ingest_promises import check_promises
 from tests.simulation.ingest_site import Site, open_site, site_settings
 from tests.simulation.ingest_workforce import Nursery, Plan, Watch, Workforce
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 SHORT = Plan(workers=2, files=14, crashes=4, every=30)
 LONG = Plan(workers=4, files=40, crashes=300, every=60)
@@ -97,14 +97,14 @@ def test_workers_killed_hundreds_of_times_ingest_everything_once(
     backend: Backend, tmp_path: Path
 ) -> None:
     with backend.settings(tmp_path) as settings:
-        stress(settings, tmp_path, LONG._replace(workers=backend.workers), seed=made_up_seed())
+        stress(settings, tmp_path, LONG._replace(workers=backend.workers), seed=random_seed())
 
 
 @pytest.mark.stress
 def test_workers_that_outsleep_their_locks_do_no_harm(backend: Backend, tmp_path: Path) -> None:
     plan = LONG._replace(workers=backend.workers, crashes=60, stopped_share=0.7)
     with backend.settings(tmp_path, session_seconds=1) as settings:
-        stress(settings, tmp_path, plan, seed=made_up_seed())
+        stress(settings, tmp_path, plan, seed=random_seed())
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_zookeeper_killed_many_times_loses_nothing(
     own_zookeeper: ZookeeperServer, tmp_path: Path
 ) -> None:
     plan = LONG._replace(crashes=60, outages=20)
-    kill_zookeeper(own_zookeeper, tmp_path, plan, seed=made_up_seed())
+    kill_zookeeper(own_zookeeper, tmp_path, plan, seed=random_seed())
 
 
 @pytest.mark.stress
@@ -177,7 +177,7 @@ def test_postgresql_killed_many_times_loses_nothing(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     plan = LONG._replace(crashes=100, outages=40)
-    kill_postgres(own_postgres, tmp_path, plan, seed=made_up_seed())
+    kill_postgres(own_postgres, tmp_path, plan, seed=random_seed())
 
 
 def crash_at(site: Site, nursery: Nursery, step: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.db import open_database
-from tests.checked import assert_database_holds
+from tests.invariants import assert_database_holds
 from tests.running import ServerProcess, serving
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
@@ -23,7 +23,7 @@ from tests.simulation.tables import STATEMENTS
 CLIENTS = 8
 
 
-def made_up_seed() -> int:
+def random_seed() -> int:
     seed = int(os.environ.get("PENSTOCK_SEED") or random.SystemRandom().randrange(10**9))
     print(f"PENSTOCK_SEED={seed}")
     return seed
@@ -81,7 +81,7 @@ def test_a_server_killed_under_load_loses_nothing_acknowledged(
 def test_a_server_killed_often_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
-    kill_repeatedly(own_url, kills=40, most=400, seed=made_up_seed())
+    kill_repeatedly(own_url, kills=40, most=400, seed=random_seed())
 
 
 @pytest.fixture
@@ -117,14 +117,14 @@ def test_a_database_killed_under_load_loses_nothing_acknowledged(
 def test_a_database_killed_often_loses_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
-    kill_the_database(private_postgres, kills=20, most=400, seed=made_up_seed())
+    kill_the_database(private_postgres, kills=20, most=400, seed=random_seed())
 
 
 @pytest.mark.stress
 def test_alternate_kills_of_database_and_server_lose_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
-    seed = made_up_seed()
+    seed = random_seed()
     chance = random.Random(seed)
     url = private_postgres.create_database()
     server = ServerProcess.start(url)
@@ -153,7 +153,7 @@ def test_a_stopping_server_answers_everything_it_committed(
         with Load(lambda: [server.url], clients=CLIENTS, seed=3) as load:
             load.wait_for(150)
             server.terminate()
-            assert server.ended() == 0
+            assert server.wait_for_end() == 0
             load.stop()
     finally:
         server.kill()
@@ -176,7 +176,7 @@ def test_two_servers_on_one_database_agree_under_load(own_url: str) -> None:
 
 @pytest.mark.stress
 def test_two_servers_on_one_database_agree_under_a_long_load(own_url: str) -> None:
-    two_servers(own_url, clients=32, most=20_000, seed=made_up_seed())
+    two_servers(own_url, clients=32, most=20_000, seed=random_seed())
 
 
 def test_one_of_two_servers_continues_after_the_others_kill(own_url: str) -> None:

@@ -36,7 +36,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.claims import ClaimsTurnover
 from penstock.schema.locks import Stale
 from penstock.store.write_queue import WriteQueue
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up
 from tests.simulation.consistency import problems
@@ -44,7 +44,7 @@ from tests.simulation.lock_following import follow
 from tests.simulation.lock_model import LOTS, Model
 from tests.simulation.lock_tables import LockTables, Memory, broken_promises, disagreements
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 from tests.simulation.test_two_catalogs import Databases
 
 BEGIN: Micros = 1_800_000_000 * SECOND
@@ -364,14 +364,14 @@ def test_locks_hold_in_any_order_of_events_on_postgresql(on_postgresql: Database
 
 @pytest.mark.stress
 def test_long_search_for_an_order_that_breaks_locks_on_sqlite(on_sqlite: Databases) -> None:
-    search(on_sqlite, examples=2000, steps=60, seeded=made_up_seed())
+    search(on_sqlite, examples=2000, steps=60, seeded=random_seed())
 
 
 @pytest.mark.stress
 def test_long_search_for_an_order_that_breaks_locks_on_postgresql(
     on_postgresql: Databases,
 ) -> None:
-    search(on_postgresql, examples=500, steps=50, seeded=made_up_seed())
+    search(on_postgresql, examples=500, steps=50, seeded=random_seed())
 
 
 def test_what_a_job_has_done_by_other_inputs_and_outputs_is_to_be_done_by_those_of_today(

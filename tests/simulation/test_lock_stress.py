@@ -25,7 +25,7 @@ from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState, WorkState
 from penstock.store.unit_of_work import write_changes
 from penstock.store.write_queue import WriteQueue
-from tests.checked import assert_database_holds
+from tests.invariants import assert_database_holds
 from tests.patience import HANG_SECONDS
 from tests.running import serving
 from tests.servers import PostgresServer
@@ -33,7 +33,7 @@ from tests.simulation.consistency import problems
 from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.lock_workforce import Plan, Workforce
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 SHORT = Plan(workers=4, lots=60, crashes=8, resubmissions=6, at_once=3, work_seconds=0.05)
 LONG = Plan(workers=4, lots=5000, crashes=100, resubmissions=200, at_once=10, work_seconds=0.01)
@@ -186,14 +186,14 @@ def test_sixteen_workers_killed_at_random_finish_5000_lots_once_on_postgresql(
 ) -> None:
     with serving(postgresql_url) as server:
         plan = LONG._replace(workers=16)
-        stress([server.url], postgresql_url, tmp_path, plan, seed=made_up_seed())
+        stress([server.url], postgresql_url, tmp_path, plan, seed=random_seed())
 
 
 @pytest.mark.stress
 def test_four_workers_killed_at_random_finish_5000_lots_once_on_sqlite(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
     with serving(url) as server:
-        stress([server.url], url, tmp_path, LONG, seed=made_up_seed())
+        stress([server.url], url, tmp_path, LONG, seed=random_seed())
 
 
 @pytest.mark.stress
@@ -203,7 +203,7 @@ def test_sixteen_workers_of_two_servers_finish_5000_lots_once_on_postgresql(
     with serving(postgresql_url) as first, serving(postgresql_url) as second:
         plan = LONG._replace(workers=16)
         urls = [first.url, second.url]
-        stress(urls, postgresql_url, tmp_path, plan, seed=made_up_seed())
+        stress(urls, postgresql_url, tmp_path, plan, seed=random_seed())
 
 
 class _Crash(Exception):

@@ -19,8 +19,8 @@ from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
-from tests.checked import broken_invariants
 from tests.databases import sqlite_database
+from tests.invariants import broken_invariants
 from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems

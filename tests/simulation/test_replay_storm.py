@@ -32,8 +32,8 @@ from penstock.replay.target import Target
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
-from tests.checked import opened
 from tests.contract.replay_site import DIAMOND, ReplaySite, open_replays
+from tests.invariants import open_grounds_on
 
 LOTS = ("a", "b")
 DATASETS = ("raw", "other", "clean", "left", "right", "join")
@@ -165,7 +165,7 @@ def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
 
 
 def broken(here: ReplaySite) -> list[str]:
-    with opened(Settings(), here.site.database, lambda: here.site.now) as found:
+    with open_grounds_on(Settings(), here.site.database, lambda: here.site.now) as found:
         return [f"{v.name}: {v.error or v.first}" for v in check(found, INVARIANTS) if not v.holds]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from tests.checked import assert_all_holds
 from tests.doors.arc_site import MAKE, NAMESPACE, ArcSite, arc, arc_site, while_it_works
-from tests.simulation.test_kill import made_up_seed
+from tests.invariants import assert_all_holds
+from tests.simulation.test_kill import random_seed
 
 LOTS = ("20261115PT1H00", "20261115PT1H03", "20261115PT1H04")
 SIDES = {"make": ("tick", "raw"), "plain": ("tick", "rough"), "shout": ("raw", "loud")}
@@ -157,4 +157,4 @@ def test_whatever_is_reported_of_lots_every_invariant_holds(site: ArcSite, seed:
 @pytest.mark.stress
 @pytest.mark.parametrize("number", range(50))
 def test_long_storm_of_reports(site: ArcSite, number: int) -> None:
-    rage(site, made_up_seed() + number, acts=500)
+    rage(site, random_seed() + number, acts=500)

@@ -19,7 +19,7 @@ from penstock.catalog.writes import open_write_queue
 from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
 from penstock.store.write_queue import WriteQueue
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import Document, Story, stories

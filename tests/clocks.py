@@ -3,7 +3,7 @@
 from penstock.clock import SECOND, Micros, system_clock
 
 
-class Moment:
+class AdjustableClock:
     """A clock that runs at normal speed from an adjustable offset."""
 
     def __init__(self) -> None:

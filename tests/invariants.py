@@ -17,7 +17,7 @@ from penstock.provenance.checks.run import check
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
     """Fail with every broken invariant. This writes nothing and does not wait."""
-    with grounds(settings, deep=deep) as invariant_grounds:
+    with open_grounds(settings, deep=deep) as invariant_grounds:
         verdicts = list(check(invariant_grounds))
     wrong = {v.name: v.error or v.first for v in verdicts if not v.holds}
     assert wrong == {}, wrong
@@ -33,23 +33,23 @@ def assert_database_holds(url: str) -> None:
 
 def broken_invariants(database: Database, clock: Clock) -> list[str]:
     """Return the invariants of catalog and locks that do not hold now, for use after each step."""
-    with opened(Settings(), database, clock) as invariant_grounds:
+    with open_grounds_on(Settings(), database, clock) as invariant_grounds:
         verdicts = list(check(invariant_grounds, (*catalog.INVARIANTS, *locks.INVARIANTS)))
     return [f"{v.name}: {v.error or v.first}" for v in verdicts if not v.holds]
 
 
 @contextmanager
-def grounds(settings: Settings, *, deep: bool = False) -> Iterator[Grounds]:
+def open_grounds(settings: Settings, *, deep: bool = False) -> Iterator[Grounds]:
     """Open everything that a check reads, beside the processes that use it."""
     with (
         closing(open_database(settings.database)) as database,
-        opened(settings, database, system_clock, deep=deep) as invariant_grounds,
+        open_grounds_on(settings, database, system_clock, deep=deep) as invariant_grounds,
     ):
         yield invariant_grounds
 
 
 @contextmanager
-def opened(
+def open_grounds_on(
     settings: Settings, database: Database, clock: Clock, *, deep: bool = False
 ) -> Iterator[Grounds]:
     """Do the same with an open database. Its write queue is never started."""
@@ -58,7 +58,7 @@ def opened(
         yield Grounds(database, lambda: Objects.open(settings.objects), shop, clock, deep=deep)
 
 
-def inside(tx: Transaction) -> Database:
+def transaction_view(tx: Transaction) -> Database:
     """A read-only view of the database inside a transaction that is not committed."""
     return cast(Database, _Inside(tx))
 
