@@ -1,4 +1,4 @@
-"""What a report of gaps costs: counts by stretches, and lots read only where kinds are mixed."""
+"""The cost of a gap report: stretches are counted, and lots are read only in mixed ones."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,13 +39,13 @@ SPAN = Span(Interval.MINUTES_5, START, START + DAYS * DAY)
 LOTS = list(SPAN.lots())
 HOLES = (LOTS[1000], LOTS[5000], LOTS[8000])
 EMPTY = LOTS[7000]
-LARGE_ALIASES = ("s", "w", "m")  # what status, work and manifests are called in these statements
+LARGE_ALIASES = ("s", "w", "m")  # the aliases of status, work and manifests in these statements
 BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Ten thousand lots of each of two datasets, of which few are not there."""
+    """Ten thousand lots of each of two datasets, few of them missing."""
     with filled_database(request, tmp_path_factory, _fill) as found:
         yield found
 
@@ -82,7 +82,7 @@ def _fill(tx: Transaction) -> None:
 
 
 class _Fetched(CountingTransaction):
-    """A transaction that counts the rows it gives, too."""
+    """A transaction that also counts the rows it returns."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__(tx)
@@ -111,10 +111,10 @@ def report(database: Database, days: int, *, with_causes: bool = False) -> tuple
     return found, counted
 
 
-def test_whole_days_are_counted_and_not_read(database: Database) -> None:
+def test_whole_days_are_counted_instead_of_read(database: Database) -> None:
     found, counted = report(database, DAYS)
     assert found.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
-    # A number for each day, the lots of four days, and a few more to begin with.
+    # One count per day, the lots of four days, and a few reads at the start.
     assert counted.rows_given < DAYS + 4 * 288 + 250
     few, less = report(database, 3)
     assert (few.ranges, less.rows_given < 3 + 250) == ([], True)
@@ -127,7 +127,7 @@ def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
     assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
 
 
-def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) -> None:
+def test_no_statement_scans_rows_that_it_does_not_count(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: walks
@@ -137,7 +137,7 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) 
 
 
 def gap_examples() -> dict[str, dict[str, Any]]:
-    """Every statement of a report with what it asks for one day."""
+    """Return every statement of a report with its parameters for one day."""
     a_day = SPAN.stretches()[20]
     of_dataset = {
         "dataset_id": CLEAN.id,
@@ -165,7 +165,7 @@ def gap_examples() -> dict[str, dict[str, Any]]:
 
 
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
-    """The steps of a plan that read more than the lots of a day, and of a day's readers."""
+    """Return the steps of a plan that read more than one day of lots and of readers."""
     if url.startswith("sqlite"):
         steps = plan_steps(url, statement, params)
         return [step for step in steps if _is_long(step, statement)]
@@ -173,7 +173,7 @@ def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
 
 
 def _is_long(step: str, statement: Statement) -> bool:
-    """A large table is entered by lot; but a limit alone does where the order is an index's."""
+    """A plan must search a large table by lot. In the order of an index, a limit is enough."""
     words = step.split()
     if words[0] not in ("SCAN", "SEARCH") or words[1] not in LARGE_ALIASES:
         return False

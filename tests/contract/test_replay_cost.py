@@ -1,4 +1,4 @@
-"""What a replay costs where much was done before: as much as it finds, and no long walks."""
+"""The cost of a replay in a large database: it grows with its own lots, without long scans."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -52,13 +52,13 @@ REPLAY = ids.derived_id("a replay")
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two jobs that have done five thousand lots each, and a replay of all of that."""
+    """Two jobs that have done five thousand lots each, and a replay of all of them."""
     with filled_database(request, tmp_path_factory, fill) as found:
         yield found
 
 
 def fill(tx: Transaction) -> None:
-    """Write all of it."""
+    """Write everything."""
     tx.write("put_datasets", DATASETS)
     tx.write("put_jobs", JOBS)
     tx.write("put_job_versions", [job_version(each) for each in JOBS])
@@ -134,7 +134,7 @@ def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
 
 
 def _fill_replay(tx: Transaction) -> None:
-    """Half of its steps are done; three go."""
+    """Write a replay with half of its steps done and three running."""
     counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
     state = ReplayState.RUNNING
     row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
@@ -155,7 +155,7 @@ def _fill_replay(tx: Transaction) -> None:
     tx.write("put_replay_edges", edges)
 
 
-def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
+def test_the_cost_of_a_lot_depends_only_on_its_downstream(
     database: Database,
 ) -> None:
     target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
@@ -166,7 +166,7 @@ def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
     assert counted.statements <= 15
 
 
-def test_thousands_of_lots_cost_as_many_statements_as_one(
+def test_thousands_of_lots_need_no_more_statements_than_one(
     database: Database,
 ) -> None:
     with database.read() as tx:
@@ -177,12 +177,10 @@ def test_thousands_of_lots_cost_as_many_statements_as_one(
     assert counted.statements <= 15
 
 
-def test_no_statement_of_replays_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_no_replay_statement_scans_unreturned_rows(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = _examples()
-    others = ("put_", "forget_", "broken_", "checked_")  # a check looks at everything
+    others = ("put_", "forget_", "broken_", "checked_")  # a check reads everything
     written = {name for name in statements if "replay" in name and not name.startswith(others)}
     assert written == set(examples)
     assert {
@@ -231,5 +229,5 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 def _is_small(step: str) -> bool:
-    """A list that was given, or replays themselves in the order that is asked for."""
+    """Return whether the scan reads a list parameter, or replays in the requested order."""
     return is_parameter_scan(step) or step.endswith(("replays_by_age", "replays_open"))

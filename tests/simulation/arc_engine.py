@@ -1,4 +1,4 @@
-"""An engine in a process of its own, to be killed: `python -m tests.simulation.arc_engine JSON`."""
+"""An engine in a separate process, to be killed: `python -m tests.simulation.arc_engine JSON`."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.05
 
 
 def _clock(told: dict[str, Any]) -> Clock:
-    """The clock of what arrives: it stands in a file, and others set it."""
+    """The clock of arriving data. It reads a file that the test writes."""
     if "clock" not in told:
         return system_clock
     path = Path(told["clock"])
@@ -28,7 +28,7 @@ def _clock(told: dict[str, Any]) -> Clock:
 
 
 def run(told: dict[str, Any]) -> None:
-    """Work until it is told to stop."""
+    """Work until a signal stops the engine."""
     settings = Settings(
         database=told["database"],
         objects=told["objects"],
@@ -52,8 +52,8 @@ def run(told: dict[str, Any]) -> None:
         Watcher(plane.catalog, plane.objects, _clock(told), every_seconds=WATCH_SECONDS),
     ):
         print("ready", flush=True)
-        # A process that has just been let go on may be told on another thread, and the main one,
-        # if it waited for ever, would not hear of it.
+        # After SIGCONT another thread may receive the signal, and a main thread that waits without
+        # a timeout would never handle it.
         while not signals.received:
             time.sleep(LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""What must hold of everything that was ingested, whoever was killed meanwhile."""
+"""Invariants of everything that was ingested, after any kills."""
 
 from collections import Counter
 from contextlib import closing
@@ -22,12 +22,12 @@ from tests.simulation.consistency import problems
 from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS
 
-# An id is given out before what it names is made: who is killed in between leaves it unused.
+# An id is issued before its object exists: a kill in between leaves it unused.
 UNUSED_ID = "was numbered, but never made"
 
 
 class Register(NamedTuple):
-    """What the database knows of objects and runs."""
+    """The objects and runs in the database."""
 
     minted: list[MintedRow]
     local_ids: list[LocalIdRow]
@@ -37,9 +37,9 @@ class Register(NamedTuple):
 
 
 def check_promises(site: Site, *, somebody_slept: bool = False) -> list[IngestJob]:
-    """Fail if anything is lost, left, or there twice; gives all jobs.
+    """Fail if anything is lost, left over or duplicated; return all jobs.
 
-    Who slept, woke up and was killed before it noticed leaves files, which go with the batch.
+    A worker that slept and was killed before it noticed may leave files. They go with the batch.
     """
     check_batches(site)
     jobs = all_jobs(site)
@@ -70,7 +70,7 @@ def all_jobs(site: Site) -> list[IngestJob]:
 
 
 def check_batches(site: Site) -> None:
-    """Every batch ended as it should, with a report."""
+    """Check that every batch ended correctly, with a report."""
     for batch_id, expected in site.batches.items():
         batch = site.store.batch(batch_id)
         assert (batch.status, batch.locked_by) == (expected, ""), batch
@@ -81,7 +81,7 @@ def check_batches(site: Site) -> None:
 
 
 def check_job(job: IngestJob) -> None:
-    """It passed through each stage once, in order, to the end that it deserves."""
+    """Check that the job passed each stage once, in order, to its correct end."""
     is_bad = job.configuration.payload_name.startswith(BAD)
     assert job.status is (IngestState.FAILED if is_bad else IngestState.COMPLETED), job
     assert job.locked_by == "", job
@@ -92,7 +92,7 @@ def check_job(job: IngestJob) -> None:
 
 
 def check_queue(site: Site) -> None:
-    """Nothing is left behind but, in ZooKeeper, ids that nobody used."""
+    """Check that the queue is empty except, in ZooKeeper, for unused ids."""
     found = site.store.check(repair=True)
     if site.plane.settings.queue != IN_DATABASE:
         found = [finding for finding in found if not _is_unused_id(finding)]
@@ -118,7 +118,7 @@ def read_register(site: Site) -> Register:
 
 
 def check_identifiers(register: Register, jobs: list[IngestJob]) -> None:
-    """One ARK for each object, and none minted twice."""
+    """Check that each object has one ARK and none was minted twice."""
     minted = {row.key: row.ark for row in register.minted}
     assert len(minted) == len(register.minted)
     assert len(set(minted.values())) == len(minted), "an ARK was minted twice"
@@ -138,7 +138,7 @@ def check_identifiers(register: Register, jobs: list[IngestJob]) -> None:
 
 
 def check_objects(site: Site, register: Register, completed: list[IngestJob]) -> None:
-    """Each completed job has made one version of one object, in a store that is valid."""
+    """Check that each completed job made one version of one object, in a valid store."""
     folder = Path(urlsplit(site.plane.settings.objects).path) / OCFL
     arks = {job.identifiers.primary or "" for job in completed}
     root = StorageRoot(root=str(folder))
@@ -163,20 +163,20 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
 
 
 def check_runs(register: Register, completed: list[IngestJob]) -> None:
-    """Each completed job is one completed run in the catalog."""
+    """Check that each completed job is one completed run in the catalog."""
     assert {run.state for run in register.runs} <= {RunState.COMPLETED}
     assert sorted(run.id for run in register.runs) == sorted(row.run_id for row in register.stored)
     assert len(register.runs) == len(completed)
 
 
 def check_folders(completed: list[IngestJob]) -> None:
-    """Nobody needs the files any more."""
+    """Check that no working files are left."""
     left = [job for job in completed if Path(job.configuration.working_dir).exists()]
     assert left == []
 
 
 def check_callbacks(site: Site, completed: list[IngestJob]) -> None:
-    """Whoever wants to know was told of each completed job, always under the same key."""
+    """Check that callbacks reported each completed job, always under the same key."""
     expected = set()
     if site.plane.context.collection(COLLECTION).callback is not None:
         expected = {job.configuration.key for job in completed}

@@ -1,4 +1,4 @@
-"""The tables of locks as a database has them, and what must hold of them whatever happened."""
+"""The tables of locks in a database, and their invariants."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ SHAPES: dict[str, Any] = {
 
 
 class LockTables:
-    """All rows of locks and of the catalog beneath them; equal when every row is."""
+    """All rows of locks and of the catalog below them. Two are equal if every row is."""
 
     def __init__(self, tx: Transaction) -> None:
         self.rows = {name: tx.rows(shape, f"every_{name}") for name, shape in SHAPES.items()}
@@ -60,14 +60,14 @@ class LockTables:
         return {name: sorted(found, key=repr) for name, found in self.rows.items()}
 
     def pins(self) -> dict[tuple[str, str], str]:
-        """Which version each run reads of each dataset."""
+        """Return the version of each dataset that each run reads."""
         return {
             (r.run_id, r.dataset_id): r.version_id for r in self.io if r.role == DatasetRole.INPUT
         }
 
 
 def broken_promises(tables: LockTables) -> Iterator[str]:
-    """What does not hold, without any model of what should have happened."""
+    """Return the broken invariants, without comparison to a model."""
     live = {row.run_id: row for row in tables.work if row.state == "RUNNING"}
     yield from _one_writer(tables, live)
     for row in live.values():
@@ -88,7 +88,7 @@ def broken_promises(tables: LockTables) -> Iterator[str]:
 
 
 def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator[str]:
-    """Of a job on a lot, and of a lot of a dataset; rows in RUNNING are those of live claims."""
+    """Each job's lot and each dataset's lot has one writer. Rows in RUNNING have live claims."""
     outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == DatasetRole.OUTPUT)
     yield from (f"two rows for the output {key}" for key, many in outputs.items() if many > 1)
     found = {
@@ -107,7 +107,7 @@ def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator
 
 
 def _current(tables: LockTables, dataset: rows.DatasetRow) -> Iterator[str]:
-    """What is current was completed, or declared."""
+    """The current version was completed or declared."""
     if dataset.current_version_id is None:
         return
     version = tables.versions.get(dataset.current_version_id)
@@ -122,7 +122,7 @@ def _current(tables: LockTables, dataset: rows.DatasetRow) -> Iterator[str]:
 
 
 class Memory:
-    """What must never change once it was seen."""
+    """Values that must never change once they were seen."""
 
     def __init__(self) -> None:
         self._pins: dict[tuple[str, str], str] = {}
@@ -132,7 +132,7 @@ class Memory:
         self._log: list[LogRow] = []
 
     def changed(self, tables: LockTables) -> Iterator[str]:
-        """What has changed nevertheless; then remember what is new."""
+        """Return the values that have changed, then record the new ones."""
         pins = tables.pins()
         ended = {key: run for key, run in tables.runs.items() if run.state in RUN.terminal}
         settled = {
@@ -153,7 +153,7 @@ class Memory:
         self._tokens, self._log = tokens, tables.log
 
     def has_version(self, version_id: str | None) -> bool:
-        """Whether this version was there when last seen."""
+        """Return whether this version existed at the last look."""
         return version_id in self._versions
 
 
@@ -164,7 +164,7 @@ def _differences(what: str, before: dict[Any, Any], after: dict[Any, Any]) -> It
 
 
 def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[str]:
-    """Where the database and the model differ; the model learns what it cannot know."""
+    """Return the differences between database and model. The model copies unknown values."""
     _learn(tables, model)
     names = tables.names
     made, used = {}, {}
@@ -202,7 +202,7 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
 
 
 def _learn(tables: LockTables, model: Model) -> None:
-    """Which lots a job has met only matters where there is something to do."""
+    """Copy the lots that each job has seen. They matter only where there is work."""
     found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
     for key, row in found.items():
         model.work.setdefault(key, Work(rank=row.rank))

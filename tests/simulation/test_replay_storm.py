@@ -1,4 +1,4 @@
-"""Replays among everything else that happens to lots: nothing breaks, and each comes to an end."""
+"""Replays among all other actions on lots: no invariant breaks, and each replay ends."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ ACTIONS, TURNS_MAX = 60, 100
 
 @dataclass
 class Storm:
-    """Somebody who does anything at any time, often the same twice at once."""
+    """A client that takes any action at any time, often the same one twice at once."""
 
     here: ReplaySite
     random: random.Random
@@ -55,7 +55,7 @@ class Storm:
     replays: list[str] = field(default_factory=list)
 
     def act(self) -> None:
-        """Do something; it may be refused."""
+        """Take a random action. The server may refuse it."""
         acts: list[Callable[[], object]] = [
             self.start, self.step, self.step, self.step, self.move, self.claim, self.claim,
             self.claim, self.end, self.end, self.end, self.administer, self.administer, self.wait,
@@ -111,7 +111,7 @@ class Storm:
         self.here.site.register("raw", [self.random.choice(LOTS)])
 
     def calm_down(self) -> None:
-        """Let everything go on that somebody has stopped."""
+        """Resume everything that was paused and release every hold."""
         commands: tuple[Command[object], ...] = (
             *(HoldJob(*ANN, job, hold=False) for job in DIAMOND),
             *(HoldLot(*ANN, d, lot, hold=False) for d in DATASETS for lot in LOTS),
@@ -125,7 +125,7 @@ class Storm:
                 self.here.replays.resume(name, "ann")
 
     def work(self) -> bool:
-        """Move all replays on and do what is to be done: whether one of them still runs."""
+        """Advance all replays and do the ready work; return whether a replay still runs."""
         for name in self.replays:
             self.here.replays.step(name)
         self.here.site.now += LONG
@@ -152,7 +152,7 @@ def here(database_url: str) -> Iterator[ReplaySite]:
 
 
 def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
-    """Work that waits for a turn in a replay that does not keep it, or the other way round."""
+    """Return work that is reserved by a replay that does not own it, and the reverse."""
     kept = {
         (f"{step.job} {step.lot}", name)
         for name in replays
@@ -170,7 +170,7 @@ def broken(here: ReplaySite) -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
+def test_invariants_hold_and_every_replay_ends(here: ReplaySite, number: int) -> None:
     for job in DIAMOND:
         here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
     with ThreadPoolExecutor(2) as threads:
