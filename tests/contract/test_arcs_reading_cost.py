@@ -38,8 +38,8 @@ ROOMS = [folder for folder in capability_folders() if folder.name in ("arcs", "l
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two arcs that have done twenty thousand lots each, with all their other rows."""
-    with filled_database(request, tmp_path_factory, fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, fill) as url:
+        yield url
 
 
 def test_no_read_of_arcs_or_lots_scans_unreturned_rows(database: Database, url: str) -> None:
@@ -48,9 +48,9 @@ def test_no_read_of_arcs_or_lots_scans_unreturned_rows(database: Database, url: 
     examples = _examples()
     assert reads(statements) == set(examples)
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := costly_steps(url, statements[name], params, _is_small, READ_AT_MOST))
+        if (steps := costly_steps(url, statements[name], params, _is_small, READ_AT_MOST))
     } == {}
 
 

@@ -58,8 +58,8 @@ CHECKS = {
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand completed batches, as many pending ones, a large one, some in each state."""
-    with filled_database(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -222,10 +222,10 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
 def test_no_read_of_ingest_scans_unreturned_rows(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert [
-        (name, params, found)
-        for name, asked in _examples().items()
-        for params in asked
-        if (found := costly_steps(url, statements[name], params, _is_small))
+        (name, params, steps)
+        for name, examples in _examples().items()
+        for params in examples
+        if (steps := costly_steps(url, statements[name], params, _is_small))
     ] == []
 
 

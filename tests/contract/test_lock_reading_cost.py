@@ -61,8 +61,8 @@ LOCKS = [folder for folder in capability_folders() if folder.name == "locks"]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One job that has done twenty thousand lots and has some in every other state."""
-    with filled_database(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def run_of(number: int) -> str:
@@ -83,8 +83,8 @@ def _fill(tx: Transaction) -> None:
         work.append(_work(lot, state, run_id, number))
         for dataset_id, role in wires:
             stands = Status.READY if role == DatasetRole.OUTPUT else Status.DONE
-            made = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
-            status.append(made)
+            output = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
+            status.append(output)
         for action in ("claim", "complete"):
             log.append(LogRow(NOW, action, lot, LOAD.id, None, run_id, "READY", "DONE", "w", ""))
     tx.write("put_lot_work", work)
@@ -177,9 +177,9 @@ def test_no_read_of_locks_scans_finished_work(database: Database, url: str) -> N
     examples = {**_of_lists(), **_of_work(), **_of_lots()}
     assert reads(statements) == {*examples, *gap_examples()}
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := costly_steps(url, statements[name], params, read_at_most=READ_AT_MOST))
+        if (steps := costly_steps(url, statements[name], params, read_at_most=READ_AT_MOST))
     } == {}
 
 

@@ -46,8 +46,8 @@ BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Ten thousand lots of each of two datasets, few of them missing."""
-    with filled_database(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -60,19 +60,23 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, manifests = [], [], []
     for lot in LOTS:
-        for made in (CLEAN, OTHER):
-            if lot in HOLES and made is CLEAN:
+        for written_dataset in (CLEAN, OTHER):
+            if lot in HOLES and written_dataset is CLEAN:
                 continue
-            version = ids.derived_id(made.name, lot)
+            version = ids.derived_id(written_dataset.name, lot)
             rows = (
                 (DatasetRole.OUTPUT, LOAD.id, Status.READY),
                 (DatasetRole.INPUT, READ.id, Status.DONE),
             )
             for role, job_id, state in rows:
-                status.append(StatusRow(made.id, lot, role, job_id, state, "", None, version, NOW))
-            found = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE
+                status.append(
+                    StatusRow(written_dataset.id, lot, role, job_id, state, "", None, version, NOW)
+                )
+            manifest_state = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE
             manifests.append(
-                ManifestRow(version, made.id, lot, found, "key", 1, 1, "0" * 64, "", NOW)
+                ManifestRow(
+                    version, written_dataset.id, lot, manifest_state, "key", 1, 1, "0" * 64, "", NOW
+                )
             )
         doing = WorkState.WAITING if lot in HOLES else WorkState.DONE
         work.append(replace(new_work(LOAD.id, lot, 0, doing, NOW), tries=1))
@@ -89,31 +93,31 @@ class _Fetched(CountingTransaction):
         self.rows_given = 0
 
     def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
-        found = super().fetch(statement, **params)
-        self.rows_given += len(found)
-        return found
+        rows = super().fetch(statement, **params)
+        self.rows_given += len(rows)
+        return rows
 
     def fetch_many(
         self, asks: Sequence[tuple[str, Mapping[str, object]]]
     ) -> list[list[tuple[Any, ...]]]:
-        found = super().fetch_many(asks)
-        self.rows_given += sum(map(len, found))
-        return found
+        answers = super().fetch_many(asks)
+        self.rows_given += sum(map(len, answers))
+        return answers
 
 
 def report(database: Database, days: int, *, with_causes: bool = False) -> tuple[Gaps, _Fetched]:
     with database.read() as tx:
         counted = _Fetched(tx)
-        found = load_gaps(
+        gaps = load_gaps(
             counted, NAMESPACE, "clean", SPAN.start, SPAN.start + days * DAY, NOW,
             with_causes=with_causes,
         )  # fmt: skip
-    return found, counted
+    return gaps, counted
 
 
 def test_whole_days_are_counted_instead_of_read(database: Database) -> None:
-    found, counted = report(database, DAYS)
-    assert found.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
+    gaps, counted = report(database, DAYS)
+    assert gaps.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
     # One count per day, the lots of four days, and a few reads at the start.
     assert counted.rows_given < DAYS + 4 * 288 + 250
     few, less = report(database, 3)
@@ -123,8 +127,8 @@ def test_whole_days_are_counted_instead_of_read(database: Database) -> None:
 def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
     (_, short), (_, long) = report(database, 10), report(database, DAYS)
     assert short.statements == long.statements <= 12
-    found, told = report(database, DAYS, with_causes=True)
-    assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
+    gaps, cause_reads = report(database, DAYS, with_causes=True)
+    assert cause_reads.statements - long.statements <= 10 * len(gaps.ranges) < RANGES_MAX
 
 
 def test_no_statement_scans_rows_that_it_does_not_count(database: Database, url: str) -> None:

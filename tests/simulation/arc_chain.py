@@ -181,9 +181,9 @@ class Arrivals:
 
 def key_of(lot: str, name: str) -> str:
     """Return the key under which an object of a lot arrives."""
-    found = parse_interval(lot)
-    assert found is not None, "all lots of the chain are intervals"
-    return f"{to_datetime(found.start):%Y%m%d/%H%M}/{name}"
+    interval = parse_interval(lot)
+    assert interval is not None, "all lots of the chain are intervals"
+    return f"{to_datetime(interval.start):%Y%m%d/%H%M}/{name}"
 
 
 def done(plane: Plane) -> int:
@@ -212,30 +212,32 @@ def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed
     # One version of each lot: nothing was late, and no reader saw half of a lot.
     versions = [names[row.dataset_id] for row in tables.versions.values() if "_lot" in row.facets]
     assert versions.count("raw") == len(all_fed)
-    made = {
+    outputs = {
         (names[row.dataset_id], row.lot): row.version_id or ""
         for row in tables.status
         if row.role == DatasetRole.OUTPUT
     }
     read = tables.pins()
     with plane.catalog.read() as tx:
-        rows = manifest_rows(tx, list(made.values()))
+        rows = manifest_rows(tx, list(outputs.values()))
     for fed in all_fed:
-        for dataset, wanted in expected(fed).items():
-            row = rows[made[dataset, fed.lot]]
+        for dataset, expected_content in expected(fed).items():
+            row = rows[outputs[dataset, fed.lot]]
             items = read_items(objects, row)
-            found = {item.uri.rpartition("/")[2]: _content(objects, item.uri) for item in items}
-            assert found == wanted, (dataset, fed.lot)
-            assert len(items) == len(wanted)
-            assert row.state == (ManifestState.COMPLETE if wanted else ManifestState.EMPTY)
+            content = {item.uri.rpartition("/")[2]: _content(objects, item.uri) for item in items}
+            assert content == expected_content, (dataset, fed.lot)
+            assert len(items) == len(expected_content)
+            assert row.state == (
+                ManifestState.COMPLETE if expected_content else ManifestState.EMPTY
+            )
     datasets = {row.id: row.name for row in tables.datasets.values()}
     sources = {"clean": ("raw",), "counts": ("clean",), "both": ("clean", "raw")}
-    for (dataset, lot), version in made.items():
+    for (dataset, lot), version in outputs.items():
         if dataset == "raw":
             continue
         run_id = tables.versions[version].run_id or ""
         pinned = {name: read.get((run_id, key)) for key, name in datasets.items()}
-        wanted_pins = {name: made[name, lot] for name in sources[dataset]}
+        wanted_pins = {name: outputs[name, lot] for name in sources[dataset]}
         assert {name: pin for name, pin in pinned.items() if pin} == wanted_pins
         assert rows[version].attempt.partition("~")[0] == run_id
 
@@ -247,10 +249,10 @@ def _content(objects: Objects, uri: str) -> bytes:
 
 def orphans(plane: Plane, tables: LockTables) -> Iterator[str]:
     """Yield data of unfinished attempts that no published manifest lists."""
-    listed = _listed(plane, tables)
+    listed_keys = _listed(plane, tables)
     for entry in plane.objects.list("data"):
         attempt = entry.key.partition("/attempt=")[2].partition("/")[0].partition("~")[0]
-        if entry.key not in listed and tables.runs[attempt].ended_at is None:
+        if entry.key not in listed_keys and tables.runs[attempt].ended_at is None:
             yield entry.key
 
 

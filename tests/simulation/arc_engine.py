@@ -19,37 +19,37 @@ WATCH_SECONDS = 0.5
 LOOK_SECONDS = 0.05
 
 
-def _clock(told: dict[str, Any]) -> Clock:
+def _clock(options: dict[str, Any]) -> Clock:
     """The clock of arriving data. It reads a file that the test writes."""
-    if "clock" not in told:
+    if "clock" not in options:
         return system_clock
-    path = Path(told["clock"])
+    path = Path(options["clock"])
     return lambda: int(path.read_text())
 
 
-def run(told: dict[str, Any]) -> None:
+def run(options: dict[str, Any]) -> None:
     """Work until a signal stops the engine."""
     settings = Settings(
-        database=told["database"],
-        objects=told["objects"],
-        ingest_folder=told["folder"],
+        database=options["database"],
+        objects=options["objects"],
+        ingest_folder=options["folder"],
         sweep_seconds=1,
     )
     with (
         StopSignals(lapse_seconds=0) as signals,
         Plane.open(settings) as plane,
-        open_executor(told.get("executor", "local"), told.get("processes", 2)) as executor,
+        open_executor(options.get("executor", "local"), options.get("processes", 2)) as executor,
         Engine(
             plane.catalog,
             plane.objects,
             executor,
             plane.clock,
-            owner=told["owner"],
-            database=told["database"] if told.get("lease_from_work") else None,
-            concurrency=told.get("concurrency", 4),
-            sweep_seconds=told.get("sweep_seconds", 0.2),
+            owner=options["owner"],
+            database=options["database"] if options.get("lease_from_work") else None,
+            concurrency=options.get("concurrency", 4),
+            sweep_seconds=options.get("sweep_seconds", 0.2),
         ),
-        Watcher(plane.catalog, plane.objects, _clock(told), every_seconds=WATCH_SECONDS),
+        Watcher(plane.catalog, plane.objects, _clock(options), every_seconds=WATCH_SECONDS),
     ):
         print("ready", flush=True)
         # After SIGCONT another thread may receive the signal, and a main thread that waits without

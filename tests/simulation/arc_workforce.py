@@ -19,14 +19,14 @@ LOOK_SECONDS = 0.02
 class EngineProcess:
     """One engine with its workers, which are its children."""
 
-    def __init__(self, folder: Path, owner: str, **told: Any) -> None:
+    def __init__(self, folder: Path, owner: str, **options: Any) -> None:
         self.owner = owner
         self._log = folder / f"{owner.replace(' ', '-')}.log"
         self._is_told = False
-        told |= {"owner": owner, "folder": str(folder / "ingest")}
+        options |= {"owner": owner, "folder": str(folder / "ingest")}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.simulation.arc_engine", json.dumps(told)],
+                [sys.executable, "-m", "tests.simulation.arc_engine", json.dumps(options)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -55,8 +55,8 @@ class EngineProcess:
     def workers(self) -> list[psutil.Process]:
         """Return the processes that run its workloads."""
         try:
-            found = psutil.Process(self._process.pid).children(recursive=True)
-            return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+            children = psutil.Process(self._process.pid).children(recursive=True)
+            return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
         except psutil.NoSuchProcess:
             return []
 

@@ -61,10 +61,10 @@ def check_promises(site: Site, *, somebody_slept: bool = False) -> list[IngestJo
 def all_jobs(site: Site) -> list[IngestJob]:
     jobs = []
     for batch_id in site.batches:
-        made = site.store.jobs(batch_id, 100_000)
-        rows = [job.configuration.row for job in made]
-        assert rows == list(range(len(made))), f"{batch_id} has jobs for rows {rows}"
-        jobs += made
+        batch_jobs = site.store.jobs(batch_id, 100_000)
+        rows = [job.configuration.row for job in batch_jobs]
+        assert rows == list(range(len(batch_jobs))), f"{batch_id} has jobs for rows {rows}"
+        jobs += batch_jobs
     assert sum(line.jobs for line in site.store.tally()) == len(jobs)
     return jobs
 
@@ -85,18 +85,18 @@ def check_job(job: IngestJob) -> None:
     is_bad = job.configuration.payload_name.startswith(BAD)
     assert job.status is (IngestState.FAILED if is_bad else IngestState.COMPLETED), job
     assert job.locked_by == "", job
-    seen = [step.status for step in job.history]
-    assert seen == [*STAGES[: len(seen) - 1], job.status], job
-    assert is_bad or len(seen) == len(STAGES) + 1, job
+    statuses = [step.status for step in job.history]
+    assert statuses == [*STAGES[: len(statuses) - 1], job.status], job
+    assert is_bad or len(statuses) == len(STAGES) + 1, job
     assert bool(job.message) == is_bad, job
 
 
 def check_queue(site: Site) -> None:
     """Check that the queue is empty except, in ZooKeeper, for unused ids."""
-    found = site.store.check(repair=True)
+    findings = site.store.check(repair=True)
     if site.plane.settings.queue != IN_DATABASE:
-        found = [finding for finding in found if not _is_unused_id(finding)]
-    assert found == []
+        findings = [finding for finding in findings if not _is_unused_id(finding)]
+    assert findings == []
     assert site.store.check() == []
 
 
@@ -150,8 +150,8 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
         for ark in arks
         for name, version in depository.read(ark).versions.items()
     }
-    made = Counter(key for _, _, key in versions)
-    assert made == Counter(job.configuration.key for job in completed)
+    counts = Counter(key for _, _, key in versions)
+    assert counts == Counter(job.configuration.key for job in completed)
     assert versions == {(row.ark, row.version, row.key) for row in register.stored}
     assert len(register.stored) == len(completed)
     by_key = {job.configuration.key: job for job in completed}

@@ -57,7 +57,7 @@ class LockTables:
     __hash__ = None  # type: ignore[assignment]
 
     def _sorted(self) -> dict[str, list[Any]]:
-        return {name: sorted(found, key=repr) for name, found in self.rows.items()}
+        return {name: sorted(rows, key=repr) for name, rows in self.rows.items()}
 
     def pins(self) -> dict[tuple[str, str], str]:
         """Return the version of each dataset that each run reads."""
@@ -79,9 +79,9 @@ def broken_promises(tables: LockTables) -> Iterator[str]:
             yield f"{run} is RUNNING, but no claim is"
     for dataset in tables.datasets.values():
         yield from _current(tables, dataset)
-    known = {(row.dataset_id, row.lot) for row in tables.reasons}
+    with_reason = {(row.dataset_id, row.lot) for row in tables.reasons}
     for status in tables.status:
-        is_there = (status.dataset_id, status.lot) in known
+        is_there = (status.dataset_id, status.lot) in with_reason
         waits = bool(status.held_from) or (status.status == "HOLD" and status.run_id is None)
         if status.role == DatasetRole.OUTPUT and is_there != waits:
             yield f"{status} is held for {'something' if is_there else 'nothing'}"
@@ -91,18 +91,18 @@ def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator
     """Each job's lot and each dataset's lot has one writer. Rows in RUNNING have live claims."""
     outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == DatasetRole.OUTPUT)
     yield from (f"two rows for the output {key}" for key, many in outputs.items() if many > 1)
-    found = {
+    running = {
         (row.role, row.dataset_id, row.lot, row.job_id, row.run_id)
         for row in tables.status
         if row.status == "RUNNING"
     }
-    for key in found:
+    for key in running:
         claim = live.get(key[-1])
         if claim is None or (claim.lot, claim.job_id) != key[2:4]:
             yield f"a row in RUNNING that no claim has: {key}"
     for run_id, dataset in tables.pins():
         row = live.get(run_id)
-        if row is not None and ("INPUT", dataset, row.lot, row.job_id, run_id) not in found:
+        if row is not None and ("INPUT", dataset, row.lot, row.job_id, run_id) not in running:
             yield f"no row in RUNNING for what {row} reads: {dataset}"
 
 
@@ -167,21 +167,21 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
     """Return the differences between database and model. The model copies unknown values."""
     _learn(tables, model)
     names = tables.names
-    made, used = {}, {}
+    rows_seen, used = {}, {}
     for row in tables.status:
-        shown = Row(row.status, names[row.job_id], row.version_id, row.held_from)
+        row_of_lot = Row(row.status, names[row.job_id], row.version_id, row.held_from)
         if row.role == DatasetRole.OUTPUT:
             key = names[row.dataset_id], row.lot
-            made[key] = shown
-            known = model.made.get(key)
-            if known is not None and known.version == UNKNOWN:
-                known.version = row.version_id
+            rows_seen[key] = row_of_lot
+            model_row = model.made.get(key)
+            if model_row is not None and model_row.version == UNKNOWN:
+                model_row.version = row.version_id
                 if row.version_id is None or memory.has_version(row.version_id):
                     yield f"{key} has no version of its own: {row}"
         else:
-            used[names[row.dataset_id], names[row.job_id], row.lot] = shown
-    yield from _differences("model's output", dict(model.made), made)
-    yield from _differences("output", made, dict(model.made))
+            used[names[row.dataset_id], names[row.job_id], row.lot] = row_of_lot
+    yield from _differences("model's output", dict(model.made), rows_seen)
+    yield from _differences("output", rows_seen, dict(model.made))
     yield from _differences("model's input", dict(model.used), used)
     yield from _differences("input", used, dict(model.used))
     quality = {EXTERNAL_JOB: QUALITY}
@@ -203,18 +203,18 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
 
 def _learn(tables: LockTables, model: Model) -> None:
     """Copy the lots that each job has seen. They matter only where there is work."""
-    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
-    for key, row in found.items():
+    rows = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    for key, row in rows.items():
         model.work.setdefault(key, Work(rank=row.rank))
     for key in list(model.work):
-        if key not in found and model.states(*key) == {"WAITING"}:
+        if key not in rows and model.states(*key) == {"WAITING"}:
             del model.work[key]
 
 
 def _work(tables: LockTables, model: Model) -> Iterator[str]:
-    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
-    yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
-    for key, row in found.items():
+    rows = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    yield from (f"no work row for {key}" for key in model.work.keys() - rows.keys())
+    for key, row in rows.items():
         work, states = model.work[key], model.states(*key)
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"

@@ -29,9 +29,9 @@ class Journal:
 
     def write(self, what: str, claim: Document, **more: Any) -> None:
         """Write a line about a claim."""
-        known = {"what": what, "claim": claim["id"], "token": claim["token"]}
-        known |= {"job": claim["job"], "lot": claim["lot"]}
-        os.write(self._file, json.dumps(known | more).encode() + b"\n")
+        entry = {"what": what, "claim": claim["id"], "token": claim["token"]}
+        entry |= {"job": claim["job"], "lot": claim["lot"]}
+        os.write(self._file, json.dumps(entry | more).encode() + b"\n")
 
 
 class Server:

@@ -67,10 +67,10 @@ class Worker:
         if not self._journal.exists():
             return []
         lines = self._journal.read_text().split("\n")[:-1]
-        found = [json.loads(line) for line in lines]
+        entries = [json.loads(line) for line in lines]
         return [
             Note(line.pop("what"), line.pop("claim"), line.pop("job"), line.pop("lot"), line)
-            for line in found
+            for line in entries
         ]
 
     def untouched(self) -> list[str]:
@@ -91,8 +91,8 @@ class Worker:
     def stop(self) -> None:
         """Stop the process, as if the machine slept, and return when it has stopped."""
         self._process.send_signal(signal.SIGSTOP)
-        shown = psutil.Process(self._process.pid)
-        while shown.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+        process = psutil.Process(self._process.pid)
+        while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
             os.sched_yield()
 
     def go_on(self) -> None:
@@ -220,5 +220,5 @@ class Workforce:
 
     def _is_done(self, job: str) -> bool:
         path = f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=1"
-        found: int = self.ask("GET", path)["totalCount"]
-        return found == self._plan.lots
+        total: int = self.ask("GET", path)["totalCount"]
+        return total == self._plan.lots

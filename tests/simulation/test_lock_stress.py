@@ -52,12 +52,12 @@ def open_tables(own_url: str) -> LockTables:
 def prepare(workforce: Workforce, plan: Plan) -> None:
     """Create two jobs in a chain, the second with another input, and all their input lots."""
 
-    def named(*names: str) -> list[dict[str, str]]:
+    def refs(*names: str) -> list[dict[str, str]]:
         return [{"namespace": "ns", "name": name} for name in names]
 
     for job, inputs, outputs in (("a", ["raw"], ["clean"]), ("b", ["clean", "dim"], ["mart"])):
         tried = {"triesMax": 1000, "backOffSeconds": 0, "leaseSeconds": plan.lease_seconds}
-        wiring = {"inputs": named(*inputs), "outputs": named(*outputs), **tried}
+        wiring = {"inputs": refs(*inputs), "outputs": refs(*outputs), **tried}
         workforce.ask("PUT", f"/namespaces/ns/jobs/{job}/wiring", wiring)
     lots = [str(number) for number in range(plan.lots)]
     for dataset in ("raw", "dim"):
@@ -84,17 +84,17 @@ def stress(urls: Sequence[str], own_url: str, folder: Path, plan: Plan, seed: in
 def check_everything_done_once(tables: LockTables, workforce: Workforce, plan: Plan) -> None:
     """Check that every lot is done in both jobs and published once, or twice if resubmitted."""
     lots = [str(number) for number in range(plan.lots)]
-    wanted = Counter((job, lot) for job in "ab" for lot in lots)
-    assert {(tables.names[row.job_id], row.lot) for row in tables.work} == wanted.keys()
+    expected = Counter((job, lot) for job in "ab" for lot in lots)
+    assert {(tables.names[row.job_id], row.lot) for row in tables.work} == expected.keys()
     assert {row.state for row in tables.work} == {WorkState.DONE}
-    wanted.update(workforce.resubmitted)
+    expected.update(workforce.resubmitted)
     done = [run for run in tables.runs.values() if run.state == RunState.COMPLETED]
-    assert Counter((tables.names[run.job_id], lot_of(run)) for run in done) == wanted
+    assert Counter((tables.names[run.job_id], lot_of(run)) for run in done) == expected
     completions = [row for row in tables.log if row.action == "complete"]
-    assert Counter((tables.names[row.job_id or ""], row.lot) for row in completions) == wanted
+    assert Counter((tables.names[row.job_id or ""], row.lot) for row in completions) == expected
     assert {row.run_id for row in completions} == {run.id for run in done}
-    made = [version for version in tables.versions.values() if version.origin == Origin.RUN]
-    assert sorted(version.run_id or "" for version in made) == sorted(run.id for run in done)
+    outputs = [version for version in tables.versions.values() if version.origin == Origin.RUN]
+    assert sorted(version.run_id or "" for version in outputs) == sorted(run.id for run in done)
 
 
 def check_the_log(tables: LockTables) -> None:
@@ -156,9 +156,9 @@ def check_what_was_read(tables: LockTables) -> None:
     for (run_id, _), version_id in tables.pins().items():
         version = tables.versions[version_id]
         maker = tables.runs.get(version.run_id or "")
-        made = lot_of(maker) if maker is not None else registered[version_id]
+        source_lot = lot_of(maker) if maker is not None else registered[version_id]
         assert maker is None or maker.state == RunState.COMPLETED
-        assert made == lot_of(tables.runs[run_id])
+        assert source_lot == lot_of(tables.runs[run_id])
 
 
 def test_workers_killed_at_random_finish_every_lot_once(own_url: str, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def here(database_url: str) -> Iterator[ReplaySite]:
 
 def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
     """Return work that is reserved by a replay that does not own it, and the reverse."""
-    kept = {
+    reserved = {
         (f"{step.job} {step.lot}", name)
         for name in replays
         if here.replays.status(name).state in (ReplayState.RUNNING, ReplayState.PAUSED)
@@ -161,12 +161,18 @@ def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
         for step in here.replays.steps(name, state=state)
     }
     waiting = {(work, name) for work, names in here.turns().items() for name in names}
-    return kept ^ waiting
+    return reserved ^ waiting
 
 
-def broken(here: ReplaySite) -> list[str]:
-    with open_grounds_on(Settings(), here.site.database, lambda: here.site.now) as found:
-        return [f"{v.name}: {v.error or v.first}" for v in check(found, INVARIANTS) if not v.holds]
+def broken_invariants(here: ReplaySite) -> list[str]:
+    with open_grounds_on(
+        Settings(), here.site.database, lambda: here.site.now
+    ) as invariant_grounds:
+        return [
+            f"{v.name}: {v.error or v.first}"
+            for v in check(invariant_grounds, INVARIANTS)
+            if not v.holds
+        ]
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -178,9 +184,9 @@ def test_invariants_hold_and_every_replay_ends(here: ReplaySite, number: int) ->
         for _ in range(ACTIONS // 4):
             for _ in range(4):
                 storm.act()
-            assert broken(here) == []
+            assert broken_invariants(here) == []
             assert misplaced(here, storm.replays) == set()
         storm.calm_down()
         assert storm.replays
         assert any(not storm.work() for _ in range(TURNS_MAX))
-    assert (broken(here), here.turns()) == ([], {})
+    assert (broken_invariants(here), here.turns()) == ([], {})

@@ -23,8 +23,8 @@ FINE = {200, 201, 404, 409, 422}
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[ArcSite]:
-    with arc_site(database_url) as made:
-        yield made
+    with arc_site(database_url) as site:
+        yield site
 
 
 @dataclass
@@ -81,8 +81,8 @@ class Storm:
         }
         for side, name in zip(("input", "output"), SIDES[job], strict=True):
             if self.chance.random() < 0.8:
-                named = {} if by_run else _subset(side, lots)
-                event[f"{side}s"] = [{"namespace": NAMESPACE, "name": name, **named}]
+                partitions = {} if by_run else _subset(side, lots)
+                event[f"{side}s"] = [{"namespace": NAMESPACE, "name": name, **partitions}]
         answer = self.site.server.client.post("/api/v1/lineage", json=event)
         assert answer.status_code in FINE, answer.text
 
