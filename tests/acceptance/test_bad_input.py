@@ -298,7 +298,7 @@ def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
 
 
-def test_an_event_of_a_batch_that_is_not_json_fails_alone(calls: Calls) -> None:
+def test_an_event_with_invalid_json_fails_alone_in_its_batch(calls: Calls) -> None:
     bad = [text for text, _ in BYTES if text.count(b"[") < 100 and b"unterminated" not in text]
     bad.remove(b"{")
     events = [body_with(calls, text) for text in bad if text != b"{} {}"]

@@ -43,7 +43,7 @@ def test_a_dataset_event_with_a_new_schema_creates_a_version(calls: Calls) -> No
     assert dataset["facets"] == second["facets"]
 
 
-def test_a_job_event_gives_a_job_its_edges_without_a_run(calls: Calls) -> None:
+def test_a_job_event_declares_edges_without_a_run(calls: Calls) -> None:
     calls.send(job_event(calls, "j", ["a", "b"], ["c"]))
 
     job = calls.job("j")

@@ -62,7 +62,7 @@ def test_a_version_inherits_facets_that_its_run_did_not_report(calls: Calls) -> 
     assert [two[name] for name in inherited] == [one[name] for name in inherited]
     node = f"datasetField:{calls.namespace}:totals:total"
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert {node["data"]["field"] for node in graph} == {"total", "price"}
+    assert {each["data"]["field"] for each in graph} == {"total", "price"}
 
 
 def test_search_finds_fields_inherited_from_a_late_report(calls: Calls) -> None:

@@ -53,7 +53,7 @@ def test_a_failed_run_shows_its_intended_inputs(calls: Calls) -> None:
     assert calls.dataset("b")["currentVersionNumber"] == 1
 
 
-def test_a_job_that_handles_one_chunk_per_run_shows_all_its_edges(calls: Calls) -> None:
+def test_a_job_with_one_chunk_per_run_shows_all_edges(calls: Calls) -> None:
     for chunk in range(5):
         calls.report(
             "COMPLETE", new_run_id(), "j", inputs=[f"in {chunk}"], outputs=[f"out {chunk}"]

@@ -218,7 +218,7 @@ def test_nominal_times_give_the_interval_of_a_run(calls: Calls) -> None:
     assert shown["facets"]["nominalTime"] == times
 
 
-def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Calls) -> None:
+def test_tags_of_jobs_datasets_and_fields_accumulate_for_search(calls: Calls) -> None:
     word = calls.namespace[-12:]
     marks = [{"key": f"pii{word}", "value": "true", "source": "X"}, {"key": "tier", "value": "1"}]
     on_field = {"tags": [*marks, {"key": "gdpr", "value": "true", "field": "email"}]}

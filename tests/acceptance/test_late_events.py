@@ -89,12 +89,12 @@ def test_readers_of_a_later_version_do_not_change_earlier_ones(calls: Calls) -> 
     )
     read(second, "id", "x")
 
-    def fields() -> list[list[str]]:
+    def field_names() -> list[list[str]]:
         return [[field["name"] for field in each["fields"]] for each in calls.versions("d")]
 
-    assert fields() == [["id"], ["id", "x"]]
+    assert field_names() == [["id"], ["id", "x"]]
     read(first, "id", "y")  # a reader may still report it
-    assert fields() == [["id", "y"], ["id", "x"]]
+    assert field_names() == [["id", "y"], ["id", "x"]]
 
 
 def test_a_run_that_updates_a_dataset_reads_the_previous_version(calls: Calls) -> None:

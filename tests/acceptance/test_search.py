@@ -50,7 +50,7 @@ def second_name(calls: Calls, name: str) -> Document:
     return {"symlinks": {"identifiers": [identifier]}}
 
 
-def test_a_dataset_is_found_by_the_words_of_its_second_names(calls: Calls) -> None:
+def test_a_dataset_is_found_by_words_of_its_aliases(calls: Calls) -> None:
     report(calls)
     assert search_results(calls, "granary") == set()
     reads, writes = ("DATASET", "harvest_in"), ("DATASET", "harvest_out")

@@ -174,7 +174,7 @@ def test_events_before_the_cutoff_are_deleted_with_their_counts(shop: Shop) -> N
     assert min(times) >= NOW - 90 * DAY
 
 
-def test_a_cutoff_in_the_middle_of_an_hour_splits_its_count(shop: Shop) -> None:
+def test_a_cutoff_within_an_hour_splits_its_count(shop: Shop) -> None:
     for minute in range(60):
         shop.run("tick", 10 + minute / 1440)
     pruned = shop.prune(10 + 30 / 1440)

@@ -17,8 +17,8 @@ from tests.contract.lineage_rows import Scene, at
 def add_run(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
     """Add a run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
-    version = scene.version(f"{job} table", number, at(began + 1), by=run)
-    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", version)
+    output = scene.version(f"{job} table", number, at(began + 1), by=run)
+    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", output)
     for version in reads:
         name = next(row.name for row in scene.datasets.values() if row.id == version.dataset_id)
         scene.touch(run, DatasetRole.INPUT, name, version)

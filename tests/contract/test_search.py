@@ -83,7 +83,7 @@ def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[S
             return results
 
 
-def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Database) -> None:
+def test_a_dataset_is_found_by_any_word_or_prefix(database: Database) -> None:
     queries = [
         "orders",
         "ord",

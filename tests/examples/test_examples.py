@@ -45,7 +45,7 @@ def run(site: Server, name: str, *args: object, status: int = 0) -> str:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.name))
-def test_every_example_says_what_it_shows(path: Path) -> None:
+def test_every_example_has_a_description(path: Path) -> None:
     text = path.read_text()
     assert text.startswith('"""')
     assert f"examples/{path.name}" in text

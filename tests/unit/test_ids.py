@@ -20,7 +20,7 @@ def test_derived_ids_never_change() -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
-def test_a_derived_id_is_a_lower_case_uuid_of_version_8(parts: list[str]) -> None:
+def test_a_derived_id_is_a_lower_case_version_8_uuid(parts: list[str]) -> None:
     text = derived_id(*parts)
     assert text == str(uuid.UUID(text)) == derived_id(*parts)
     assert uuid.UUID(text).version == 8
@@ -33,7 +33,7 @@ def test_different_things_have_different_ids() -> None:
     assert len(ids) == 2 * len(names)
 
 
-def test_a_run_id_that_is_a_uuid_is_kept_in_lower_case() -> None:
+def test_a_uuid_as_run_id_is_kept_in_lower_case() -> None:
     assert run_id(RUN) == RUN
     assert run_id(RUN.upper()) == RUN
 

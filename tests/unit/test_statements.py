@@ -79,7 +79,7 @@ def test_a_statement_is_translated_for_its_dialect(
         assert (statement.sql, statement.params) == (text, params)
 
 
-def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
+def test_rows_are_values_on_sqlite_and_json_on_postgresql() -> None:
     sql = "INSERT INTO t (id, on_) {rows id uuid, on_ boolean, j text} ON CONFLICT DO NOTHING"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
     assert sqlite.sql == (
