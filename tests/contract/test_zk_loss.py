@@ -1,4 +1,4 @@
-"""What a session does when the connection breaks, the session is lost or ZooKeeper restarts."""
+"""A session when the connection breaks, the session expires or ZooKeeper restarts."""
 
 import shutil
 import tempfile
@@ -38,7 +38,7 @@ def own_server() -> Iterator[ZookeeperServer]:
 
 
 def through(wire: Wire, url: str) -> str:
-    """The same URL, by way of the wire."""
+    """Return the same URL through the proxy."""
     return f"zookeeper://{wire.address}{Address.parse(url).chroot}"
 
 
@@ -47,7 +47,7 @@ def wait_for_more(session: Session) -> None:
     until(lambda: session.children_count("/") > seen + 20)
 
 
-def test_a_break_of_the_connection_keeps_session_and_locks(
+def test_a_broken_connection_keeps_session_and_locks(
     session: Session, zookeeper_url: str, wire: Wire
 ) -> None:
     with Session.open(through(wire, zookeeper_url)) as worker:
@@ -66,7 +66,7 @@ def test_a_break_of_the_connection_keeps_session_and_locks(
         assert worker.multi([Set("/lock", b"still", 0)]) == [1]
 
 
-def test_a_lost_session_begins_a_new_epoch_without_its_locks(
+def test_a_lost_session_starts_a_new_epoch_without_locks(
     session: Session, zookeeper_url: str, wire: Wire
 ) -> None:
     with Session.open(through(wire, zookeeper_url), session_seconds=1) as worker:
@@ -86,7 +86,7 @@ def test_a_lost_session_begins_a_new_epoch_without_its_locks(
 
 
 @pytest.mark.parametrize("lost", ["answers", "requests"])
-def test_a_change_whose_answer_is_lost_is_unknown_and_not_made_again(
+def test_a_change_without_an_answer_is_unknown_and_not_repeated(
     session: Session, zookeeper_url: str, wire: Wire, lost: str
 ) -> None:
     session.multi([Create("/status", b"old")])
@@ -123,7 +123,7 @@ def test_nothing_more_is_sent_after_an_unknown_change(
 
 
 @pytest.mark.parametrize("lost", ["answers", "requests"])
-def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
+def test_a_lock_is_looked_up_if_its_answer_is_lost(
     session: Session, zookeeper_url: str, wire: Wire, lost: str
 ) -> None:
     assert session.create_ephemeral("/2", b"somebody else")
@@ -140,7 +140,7 @@ def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_restart_of_the_server_is_survived_with_everything(
+def test_session_and_data_survive_a_server_restart(
     own_server: ZookeeperServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "penstock.zookeeper")
@@ -166,10 +166,10 @@ def test_a_restart_of_the_server_is_survived_with_everything(
     ]
 
 
-def test_work_goes_on_while_the_server_is_killed_again_and_again(
+def test_work_continues_under_repeated_kills_of_the_server(
     own_server: ZookeeperServer,
 ) -> None:
-    """Every change that was answered is there, and each Unknown is there wholly or not at all."""
+    """Every answered change exists, and each unknown one exists completely or not at all."""
     with (
         Session.open(f"zookeeper://{own_server.address}/x", session_seconds=30) as session,
         ThreadPoolExecutor() as pool,
@@ -200,9 +200,7 @@ def test_work_goes_on_while_the_server_is_killed_again_and_again(
         assert session.epoch == 1
 
 
-def test_a_server_that_is_not_there_is_unavailable(
-    zookeeper: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_server_is_unavailable(zookeeper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.zookeeper.connection.WAIT_SECONDS_MAX", 0.2)
     with Wire(zookeeper) as wire:
         wire.cut()
@@ -210,7 +208,7 @@ def test_a_server_that_is_not_there_is_unavailable(
             Session.open(f"zookeeper://{wire.address}/x", session_seconds=1)
 
 
-def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
+def test_reads_and_changes_are_unavailable_without_the_server(
     zookeeper_url: str, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Session.open(through(wire, zookeeper_url)) as worker:

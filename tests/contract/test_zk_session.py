@@ -1,4 +1,4 @@
-"""The session with a real ZooKeeper: transactions, numbers, locks, and what breaks."""
+"""A session with a real ZooKeeper: transactions, sequences, locks and failures."""
 
 import signal
 import subprocess
@@ -28,7 +28,7 @@ def session(zookeeper_url: str) -> Iterator[Session]:
         yield session
 
 
-def test_a_transaction_is_done_whole_and_answers_for_each_operation(session: Session) -> None:
+def test_a_transaction_is_atomic_and_answers_each_operation(session: Session) -> None:
     session.multi([Create("/a", b"1"), Create("/b")])
     results = session.multi(
         [Check("/b", 0), Set("/a", b"2", 0), Create("/a/c", b"3"), Delete("/b", 0)]
@@ -50,7 +50,7 @@ def test_a_transaction_is_done_whole_and_answers_for_each_operation(session: Ses
         (Delete("/nowhere"), ErrorKind.NO_NODE),
     ],
 )
-def test_a_refused_transaction_does_nothing_and_names_the_operation(
+def test_a_refused_transaction_changes_nothing_and_names_the_operation(
     session: Session, op: Op, kind: ErrorKind
 ) -> None:
     session.multi([Create("/job"), Create("/job/status", b"old"), Set("/job/status", b"old", 0)])
@@ -62,9 +62,7 @@ def test_a_refused_transaction_does_nothing_and_names_the_operation(
     assert found == [None, (b"", 0), (b"old", 1), None]
 
 
-def test_of_two_who_saw_the_same_version_one_is_refused(
-    session: Session, zookeeper_url: str
-) -> None:
+def test_the_second_change_of_one_version_is_refused(session: Session, zookeeper_url: str) -> None:
     session.multi([Create("/status", b"pending")])
     with Session.open(zookeeper_url) as other:
         assert other.multi([Set("/status", b"held", 0)]) == [1]
@@ -73,7 +71,7 @@ def test_of_two_who_saw_the_same_version_one_is_refused(
     assert session.get("/status") == (b"held", 1)
 
 
-def test_a_thousand_transactions_are_done_in_order(session: Session) -> None:
+def test_a_thousand_transactions_run_in_order(session: Session) -> None:
     session.multi([Create("/counter")])
     steps: list[list[Op]] = [
         [Set("/counter", b"%d" % n, n), Create(f"/n{n}", b"%d" % n)] for n in range(1000)
@@ -86,7 +84,7 @@ def test_a_thousand_transactions_are_done_in_order(session: Session) -> None:
     ]
 
 
-def test_many_nodes_are_read_in_few_requests_whatever_is_there(
+def test_many_nodes_existing_or_not_need_few_requests(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.multi([Create("/full"), *(Create(f"/full/n{n}", b"x" * n) for n in range(250))])
@@ -121,7 +119,7 @@ def test_an_empty_transaction_changes_nothing(session: Session) -> None:
     assert session.multi_many([]) == []
 
 
-def test_a_transaction_that_zookeeper_would_hang_up_on_is_not_sent(session: Session) -> None:
+def test_a_transaction_too_large_for_zookeeper_is_not_sent(session: Session) -> None:
     epoch = session.epoch
     with pytest.raises(Invalid, match="the first being /0"):
         session.multi([Create(f"/{n}", bytes(100_000)) for n in range(11)])
@@ -130,7 +128,7 @@ def test_a_transaction_that_zookeeper_would_hang_up_on_is_not_sent(session: Sess
     assert session.epoch == epoch
 
 
-def test_sequence_ids_ascend_and_are_never_given_twice(session: Session) -> None:
+def test_sequence_ids_ascend_and_never_repeat(session: Session) -> None:
     session.ensure("/jobs")
     assert session.create_sequence("/jobs/jid", b"data") == "/jobs/jid0000000000"
     assert session.get("/jobs/jid0000000000") == (b"data", 0)
@@ -142,7 +140,7 @@ def test_sequence_ids_ascend_and_are_never_given_twice(session: Session) -> None
         session.create_sequence("/jobs/")
 
 
-def test_only_one_gets_an_ephemeral_node(session: Session, zookeeper_url: str) -> None:
+def test_only_one_session_gets_an_ephemeral_node(session: Session, zookeeper_url: str) -> None:
     with Session.open(zookeeper_url) as other:
         assert other.create_ephemeral("/b", b"other")
         assert session.create_ephemerals(["/a", "/b", "/gone/lock"], b"me") == [True, False, False]
@@ -152,7 +150,7 @@ def test_only_one_gets_an_ephemeral_node(session: Session, zookeeper_url: str) -
     assert session.create_ephemeral("/b", b"me")
 
 
-def test_a_closed_session_says_so_and_its_locks_are_gone(
+def test_a_closed_session_refuses_calls_and_has_no_locks(
     session: Session, zookeeper_url: str
 ) -> None:
     other = Session.open(zookeeper_url)
@@ -180,7 +178,7 @@ def test_the_lock_of_a_killed_process_vanishes(session: Session, zookeeper_url: 
     assert session.create_ephemeral("/lock", b"next")
 
 
-def test_trees_are_made_and_removed(session: Session) -> None:
+def test_trees_are_created_and_removed(session: Session) -> None:
     session.ensure("/a/b/c")
     session.ensure("/a/b/c")
     session.multi_many([[Create(f"/a/b/c/{n}"), Create(f"/a/b/c/{n}/x")] for n in range(200)])
@@ -216,14 +214,14 @@ def test_a_watch_fires_once_when_children_change(session: Session, zookeeper_url
     assert not fired.is_set()
 
 
-def test_a_watch_fires_when_a_missing_node_comes(session: Session) -> None:
+def test_a_watch_fires_when_a_missing_node_appears(session: Session) -> None:
     fired = threading.Event()
     assert session.children("/jobs", fired.set) == []
     session.ensure("/jobs")
     until(fired.is_set)
 
 
-def test_a_watch_that_fails_hurts_no_other(session: Session) -> None:
+def test_a_failing_watch_does_not_affect_others(session: Session) -> None:
     session.ensure("/jobs")
     fired = threading.Event()
 
@@ -237,7 +235,7 @@ def test_a_watch_that_fails_hurts_no_other(session: Session) -> None:
     until(fired.is_set)
 
 
-def test_sessions_see_only_what_is_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
+def test_sessions_see_only_nodes_below_their_chroot(zookeeper: str, zookeeper_url: str) -> None:
     with Session.open(f"{zookeeper_url}/deep/er") as below, Session.open(zookeeper_url) as above:
         below.multi([Create("/a", b"x")])
         assert below.create_sequence("/n") == "/n0000000001"
@@ -248,7 +246,7 @@ def test_sessions_see_only_what_is_below_their_chroot(zookeeper: str, zookeeper_
         assert root.get(f"{Address.parse(zookeeper_url).chroot}/deep/er/a") == (b"x", 0)
 
 
-def test_what_an_account_makes_is_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
+def test_nodes_of_an_account_are_closed_to_others(zookeeper: str, zookeeper_url: str) -> None:
     folder = f"{zookeeper}{Address.parse(zookeeper_url).chroot}"
     with Session.open(f"zookeeper://ann:p%40ss@{folder}") as ann:
         ann.multi([Create("/a", b"secret")])
