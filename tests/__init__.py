@@ -1,1 +1,1 @@
-"""The tests; a package, so that benchmarks can use its servers."""
+"""The tests. This is a package so that benchmarks can use its servers."""

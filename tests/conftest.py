@@ -1,4 +1,7 @@
-"""What tests run on: a SQLite file each; one PostgreSQL, ZooKeeper and S3 server for the run."""
+"""Databases and servers for tests:
+
+one SQLite file per test; shared PostgreSQL, ZooKeeper and S3.
+"""
 
 import gc
 import os
@@ -25,30 +28,29 @@ from tests.wire import Wire, wired
 
 __all__ = ["guarded_server", "server"]
 
-# Every server and worker that a test starts would compile all modules anew.
+# Without the cached bytecode every server and worker would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What is started in the background of a shell ignores Ctrl-C, and so would all that tests start.
+# A background job of a shell ignores Ctrl-C, and its child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# In memory, where there is room for it: a commit waits for its disk.
+# Use a memory file system if it has space: each commit waits for its disk.
 _MEMORY, _ROOM_BYTES = Path("/dev/shm"), 4 << 30
 QUICK = "/tmp"
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
     QUICK = str(_MEMORY)
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", QUICK)
 
-# Thousands of collected tests stay to the end: walking through them again and again is a tenth of
-# the time of a run.
+# Pytest keeps thousands of collected tests. Scanning them takes a tenth of the run's time.
 _GC_THRESHOLD = (50_000, 20, 100)
 
-# Servers on PostgreSQL keep the key of their secrets in the data folder: not in that of whoever
-# runs the tests.
+# Servers on PostgreSQL store the key of their secrets in the data folder. Keep it out of the
+# developer's own folder.
 _DATA = tempfile.TemporaryDirectory(prefix="penstock-data-", dir=QUICK)
 os.environ["XDG_DATA_HOME"] = _DATA.name
 
-# A slow machine is no failure, and every run tries the same examples.
+# A slow machine is not a failure, and every run uses the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.load_profile("penstock")
 
@@ -65,13 +67,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one variant of the tests above the database."""
+    """Keep one database variant of each test above the database layer."""
     if not config.getoption("both"):
         keep_one(config, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fail where groups are not kept together: every worker would fill all their databases."""
+    """Fail if groups are not kept together: every worker would fill every database."""
     if getattr(session.config.option, "loadgroup", False):
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
         if any("@" not in item.nodeid for item in grouped):
@@ -84,7 +86,7 @@ _SERVER = pytest.StashKey[PostgresServer]()
 
 
 def _shared_server(config: pytest.Config) -> PostgresServer:
-    """The run's server, started at the first call and stopped when the run ends in any way."""
+    """Start a server at the first call and stop it when the run ends for any reason."""
     if _SERVER not in config.stash:
         folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=QUICK))
         config.add_cleanup(lambda: shutil.rmtree(folder))
@@ -95,7 +97,7 @@ def _shared_server(config: pytest.Config) -> PostgresServer:
 
 
 class _Server(Protocol):
-    """A server that somebody may want."""
+    """A server that tests may need."""
 
     @property
     def address(self) -> str: ...
@@ -104,7 +106,7 @@ class _Server(Protocol):
 
 
 class _OnDemand:
-    """A server of the run: nobody waits for it unless a test of the run asks for it."""
+    """A server of the run that starts when a test first needs it."""
 
     def __init__(self, config: pytest.Config, start: Callable[[Path], _Server]) -> None:
         self._config = config
@@ -116,7 +118,7 @@ class _OnDemand:
         self.door = str(self._folder / "door")
 
     def address(self) -> str:
-        """Host and port of the server, which is started at the first call."""
+        """Return the server's host and port. Start it at the first call."""
         with self._turn:
             if self._address is None:
                 server = self._start(self._folder)
@@ -125,7 +127,7 @@ class _OnDemand:
             return self._address
 
     def answer_workers(self) -> None:
-        """Let the workers of pytest-xdist ask at the door for the address."""
+        """Listen for pytest-xdist workers that ask for the address."""
         listener = Listener(self.door, "AF_UNIX")
         self._config.add_cleanup(listener.close)
         threading.Thread(target=self._answer, args=(listener,), daemon=True).start()
@@ -147,7 +149,7 @@ _ON_DEMAND = pytest.StashKey[dict[str, _OnDemand]]()
 
 
 def _on_demand(config: pytest.Config) -> dict[str, _OnDemand]:
-    """The servers that this run may need, by name."""
+    """Return the servers that this run may need, by name."""
     if _ON_DEMAND not in config.stash:
         config.stash[_ON_DEMAND] = {
             name: _OnDemand(config, start) for name, start in _STARTS.items()
@@ -156,7 +158,7 @@ def _on_demand(config: pytest.Config) -> dict[str, _OnDemand]:
 
 
 def _address(config: pytest.Config, name: str) -> str:
-    """Host and port of a server of this run."""
+    """Return the host and port of a server of this run."""
     workerinput: dict[str, str] | None = getattr(config, "workerinput", None)
     if workerinput is None:
         return _on_demand(config)[name].address()
@@ -169,18 +171,18 @@ def _address(config: pytest.Config, name: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of pytest-xdist where the controller's servers are."""
+    """Pass the addresses of the controller's servers to a pytest-xdist worker."""
     node.workerinput["postgres_folder"] = str(_shared_server(node.config).folder)
     is_first = _ON_DEMAND not in node.config.stash
-    for name, wanted in _on_demand(node.config).items():
+    for name, on_demand in _on_demand(node.config).items():
         if is_first:
-            wanted.answer_workers()
-        node.workerinput[f"{name}_door"] = wanted.door
+            on_demand.answer_workers()
+        node.workerinput[f"{name}_door"] = on_demand.door
 
 
 @pytest.fixture(scope="session")
 def postgres(pytestconfig: pytest.Config) -> PostgresServer:
-    """The PostgreSQL of this test run, shared by all tests: make databases, do not stop it."""
+    """The PostgreSQL of this run, shared by all tests: create databases, do not stop it."""
     workerinput: dict[str, str] | None = getattr(pytestconfig, "workerinput", None)
     if workerinput is not None:
         return PostgresServer(Path(workerinput["postgres_folder"]))
@@ -197,7 +199,7 @@ def postgres_pool(postgres: PostgresServer) -> Iterator[Pool]:
 
 @pytest.fixture
 def postgres_url(postgres_pool: Pool) -> Iterator[str]:
-    """The URL of a migrated PostgreSQL database, for one test."""
+    """The URL of a migrated PostgreSQL database for one test."""
     url = postgres_pool.take()
     yield url
     postgres_pool.give_back(url)
@@ -205,7 +207,7 @@ def postgres_url(postgres_pool: Pool) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a migrated database of each kind, for one test."""
+    """The URL of a migrated database of each kind for one test."""
     if request.param == "sqlite":
         return sqlite_database(tmp_path / "penstock.db")
     url: str = request.getfixturevalue("postgres_url")
@@ -214,7 +216,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database of each kind that nobody has opened yet, for one test."""
+    """The URL of a new, unopened database of each kind for one test."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'penstock.db'}"
         return
@@ -226,7 +228,7 @@ def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a migrated database of each kind, which a test may change in any way."""
+    """The URL of a migrated database of each kind that the test may change in any way."""
     with migrated_database(request.param, request, tmp_path) as url:
         yield url
 
@@ -239,13 +241,13 @@ def zookeeper(pytestconfig: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def object_server(pytestconfig: pytest.Config) -> str:
-    """Host and port of this run's S3 server, shared by all tests: make buckets of your own."""
+    """Host and port of this run's S3 server, shared by all tests: create your own buckets."""
     return _address(pytestconfig, "objects")
 
 
 @pytest.fixture
 def bucket_url(object_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of an empty bucket, which this process and those it starts can use."""
+    """The URL of an empty bucket that this process and its children can use."""
     for name, value in environment(object_server).items():
         monkeypatch.setenv(name, value)
     return new_bucket(object_server)
@@ -253,7 +255,7 @@ def bucket_url(object_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def wire(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    """The way to the S3 server for this process and those it starts; a call there is one try."""
+    """A proxy to the S3 server for this process and its children. Clients do not retry there."""
     monkeypatch.setattr("penstock.objects.store._RETRIES", 0)
     with wired(object_server) as wire:
         for name, value in environment(wire.address).items():
@@ -263,5 +265,5 @@ def wire(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
 
 @pytest.fixture
 def zookeeper_url(zookeeper: str) -> str:
-    """The URL of an empty part of the run's ZooKeeper, for one test."""
+    """The URL of an empty path in the run's ZooKeeper for one test."""
     return f"zookeeper://{zookeeper}/test-{uuid.uuid4().hex[:16]}"

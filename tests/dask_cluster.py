@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.05
 
 
 class Cluster:
-    """A scheduler and two workers of one thread each; those that are lost can be replaced."""
+    """A scheduler and two workers of one thread each. Lost workers can be replaced."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -45,7 +45,7 @@ class Cluster:
             )
 
     def wait_for_workers(self) -> None:
-        """Return when both workers can be given work."""
+        """Return when both workers accept tasks."""
         deadline = time.monotonic() + HANG_SECONDS
         log = self._folder / "dask.log"
         while log.read_text().count("Registered to:") < len(self.workers):
@@ -53,7 +53,7 @@ class Cluster:
             time.sleep(LOOK_SECONDS)
 
     def share_environment(self) -> None:
-        """Have all workers there are meant to be, with the environment of this process."""
+        """Wait for all workers and give them the environment of this process."""
         self.replace_lost()
         distributed: Any = importlib.import_module("distributed")
         with distributed.Client(
@@ -73,7 +73,7 @@ class Cluster:
         self.kill(self.workers[0].pid)
 
     def replace_lost(self) -> int:
-        """Start a worker for each that has ended; gives how many those were."""
+        """Start a worker for each ended one and return how many there were."""
         lost = [worker for worker in self.workers if worker.poll() is not None]
         for worker in lost:
             self.workers.remove(worker)
@@ -81,7 +81,7 @@ class Cluster:
         return len(lost)
 
     def stop(self) -> None:
-        """End everything."""
+        """Stop the scheduler and all workers."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()

@@ -12,10 +12,10 @@ from psycopg.conninfo import conninfo_to_dict
 from penstock.db import open_database
 from tests.servers import PostgresServer
 
-_USES_MAX = 100  # rows that are deleted leave their place behind
+_USES_MAX = 100  # deleted rows leave dead space behind
 
-# Triggers and references rest meanwhile; what migrations had written comes back. Every table is
-# named in the function, so that how to empty it is planned once for a connection.
+# Triggers and references are off meanwhile, and the rows from migrations are restored. The function
+# names every table, so each connection plans it once.
 _PREPARE = """
 CREATE SCHEMA kept;
 DO $$
@@ -58,7 +58,7 @@ class _Pooled:
         self._connection.execute(_PREPARE)
 
     def empty(self) -> None:
-        """Make it like new."""
+        """Delete every row that a test wrote."""
         self._connection.execute(_CUT_OFF)
         self._connection.execute("SELECT kept.empty()")
 
@@ -76,13 +76,13 @@ class Pool:
         self._lent: dict[str, _Pooled] = {}
 
     def take(self) -> str:
-        """The URL of a database that is like new."""
+        """Return the URL of an empty migrated database."""
         pooled = self._idle.pop() if self._idle else _Pooled(self.copy())
         self._lent[pooled.url] = pooled
         return pooled.url
 
     def give_back(self, url: str) -> None:
-        """Nobody uses this database any more."""
+        """Return a database to the pool."""
         pooled = self._lent.pop(url)
         pooled.uses += 1
         if pooled.uses < _USES_MAX:
@@ -92,7 +92,7 @@ class Pool:
             self._drop(pooled)
 
     def copy(self) -> str:
-        """Create a migrated database; the caller drops it."""
+        """Create a migrated database. The caller drops it."""
         if not self._migrated:
             self._migrated = self._server.create_database()
             migrate(self._migrated)
@@ -103,7 +103,7 @@ class Pool:
         self._server.drop_database(url)
 
     def close(self) -> None:
-        """Drop them all."""
+        """Drop all databases."""
         if self._migrated:
             self._server.drop_database(self._migrated)
         for pooled in [*self._idle, *self._lent.values()]:
@@ -115,7 +115,7 @@ class Pool:
 
 
 def migrate(url: str) -> None:
-    """Bring a database's schema up to date."""
+    """Migrate a database to the current schema."""
     with closing(open_database(url)) as database:
         database.migrate()
 
@@ -124,19 +124,19 @@ _migrated: list[bytes] = []
 
 
 def sqlite_database(path: Path) -> str:
-    """The URL of a migrated SQLite database, made here."""
+    """Create a migrated SQLite database and return its URL."""
     if not _migrated:
         with TemporaryDirectory() as folder:
-            made = Path(folder) / "penstock.db"
-            migrate(f"sqlite:///{made}")
-            _migrated.append(made.read_bytes())
+            path_of_database = Path(folder) / "penstock.db"
+            migrate(f"sqlite:///{path_of_database}")
+            _migrated.append(path_of_database.read_bytes())
     path.write_bytes(_migrated[0])
     return f"sqlite:///{path}"
 
 
 @contextmanager
 def migrated_database(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """Yield the URL of a migrated database of this kind, which is not shared with others."""
+    """Yield the URL of a migrated database of this kind for the caller alone."""
     if kind == "sqlite":
         yield sqlite_database(folder / "penstock.db")
         return
@@ -147,7 +147,7 @@ def migrated_database(kind: str, request: pytest.FixtureRequest, folder: Path) -
 
 
 def capability_folder(folder: Path, statements: str, migrations: Mapping[str, str]) -> Path:
-    """A capability folder with statements and migrations, by name, of a test's own."""
+    """Create a capability folder with the given statements and migrations, by file name."""
     for kind, files in (("statements", {"portable": statements}), ("migrations", migrations)):
         (folder / kind).mkdir(parents=True)
         for name, text in files.items():

@@ -1,4 +1,4 @@
-"""Everything in one process, `penstock up`, and the demo's story told to it."""
+"""`penstock up` in one process, and the demo's story run against it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ LEVELS = {
 
 
 class FlowSite:
-    """A place to tell the story in; what runs there may die, and be started again."""
+    """An installation that runs the story. Its process may be killed and restarted."""
 
     def __init__(
         self,
@@ -43,20 +43,20 @@ class FlowSite:
         self.story = Story(self.client, folder, retry=retry)
 
     def start(self) -> ServerProcess:
-        """Everything, started anew on the same port."""
+        """Start the process. A restart uses the same port."""
         self.process = ServerProcess.start(self._database, "up", **self._settings)
         return self.process
 
     def close(self) -> None:
-        """Stop it cleanly."""
+        """Stop the process cleanly."""
         self.client.close()
         try:
             self.process.stop()
         finally:
             self.process.kill()
 
-    def tell_all(self) -> str:
-        """The whole story; the lot that it ends with."""
+    def run_story(self) -> str:
+        """Run the whole story and return its last lot."""
         story = self.story
         story.set_up()
         batch = story.deposit()
@@ -66,29 +66,29 @@ class FlowSite:
         story.wait_for_weather()
         return batch.id
 
-    def broken(self) -> list[str]:
-        """The invariants that do not hold, of all of them, with every byte read."""
+    def broken_invariants(self) -> list[str]:
+        """Check every invariant, with every byte read, and return the broken ones."""
         verdicts = list(self.client.check(deep=True))
         assert len(verdicts) > 20
         return [f"{verdict.name}: {verdict}" for verdict in verdicts if not verdict.holds]
 
 
-def expected() -> Outcome:
-    """How the story has to end, worked out without any of the code that it tells of."""
+def expected_outcome() -> Outcome:
+    """Compute how the story must end without the code under test."""
     clean = [
         "".join(f"{station},{hour},{level}\n" for hour, level in enumerate(levels))
         for station, levels in LEVELS.items()
     ]
-    rows = {s: (max(found), f"{sum(found) / len(found):.1f}") for s, found in LEVELS.items()}
+    rows = {s: (max(levels), f"{sum(levels) / len(levels):.1f}") for s, levels in LEVELS.items()}
     totals = "station,max_cm,mean_cm\n" + "".join(
         f"{station},{most},{mean}\n" for station, (most, mean) in rows.items()
     )
-    told = "".join(f"{s}: {mean} cm, at most {most}\n" for s, (most, mean) in rows.items())
+    lines = "".join(f"{s}: {mean} cm, at most {most}\n" for s, (most, mean) in rows.items())
     contents: Mapping[str, list[str]] = {
         "clean": clean,
         "alerts": [],
         "totals": [totals],
-        "bulletin": [f"{told}no alerts\n"],
+        "bulletin": [f"{lines}no alerts\n"],
     }
     return Outcome(
         {name: "complete" if contents[name] else "empty" for name in OUTPUTS},
@@ -100,6 +100,6 @@ def _digest(text: str) -> str:
     return f"sha-256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def found(site: FlowSite, lot: str) -> Outcome:
-    """How the story ended."""
+def actual_outcome(site: FlowSite, lot: str) -> Outcome:
+    """Read how the story ended."""
     return outcome(site.client, lot)

@@ -1,4 +1,4 @@
-"""Stores of batches and ingest jobs on each backend, and something to put into them."""
+"""Queues of batches and ingest jobs on each backend, and helpers that fill them."""
 
 import sys
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def all_numbers(
 
 
 class Backend:
-    """A place where a queue is kept; each store opened on it is a session of its own."""
+    """A queue of one kind. Each store opened on it has its own session."""
 
     def __init__(self, url: str, *, clock: Clock = system_clock) -> None:
         self.url = url
@@ -54,11 +54,11 @@ class Backend:
 
     @property
     def is_zookeeper(self) -> bool:
-        """Whether it is ZooKeeper, and not a database."""
+        """Return whether the backend is ZooKeeper."""
         return self.url.startswith("zookeeper:")
 
     def open(self, owner: str = "worker", *, session_seconds: float = 30) -> IngestStore:
-        """Another session, as another process would have it."""
+        """Open another session, as another process would."""
         if self.is_zookeeper:
             session = ZooKeeperSession.open(self.url, session_seconds=session_seconds)
             self._opened.callback(session.close)
@@ -67,15 +67,15 @@ class Backend:
         return SqlIngestStore(plane.catalog, owner, session_seconds=session_seconds)
 
     def close(self) -> None:
-        """End every session."""
+        """Close every session."""
         self._opened.close()
 
 
 @contextmanager
-def opened_backend(
+def open_backend(
     kind: str, request: pytest.FixtureRequest, folder: Path, *, clock: Clock = system_clock
 ) -> Iterator[Backend]:
-    """An empty queue of a kind, for one test."""
+    """Yield an empty queue of a kind for one test."""
     with ExitStack() as stack:
         if kind == "sqlite":
             url = sqlite_database(folder / "queue.db")
@@ -93,7 +93,7 @@ def opened_backend(
 def submission(
     uid: str = "deposit", *, key: str | None = None, collection: str = "maps"
 ) -> Submission:
-    """What a depositor hands in."""
+    """Return a submission of a depositor."""
     return Submission(
         profile_name=collection,
         submitter="jo@example.org",
@@ -105,7 +105,7 @@ def submission(
 
 
 def new_jobs(batch: Batch, count: int, priority: int = 5) -> list[NewJob]:
-    """The next jobs of a batch."""
+    """Return the next jobs of a batch."""
     return [
         NewJob(
             Configuration(
@@ -127,7 +127,7 @@ def new_jobs(batch: Batch, count: int, priority: int = 5) -> list[NewJob]:
 
 
 def pending_batch(store: IngestStore, uid: str = "deposit") -> Batch:
-    """A batch that was submitted and is locked for its expansion."""
+    """Create a submitted batch that is claimed for its expansion."""
     batch_id = store.submit(submission(uid)).batch.id
     claimed = {batch.id: batch for batch in store.claim_batches(BatchState.PENDING, 100)}
     store.release([batch for batch in claimed.values() if batch.id != batch_id])
@@ -137,41 +137,41 @@ def pending_batch(store: IngestStore, uid: str = "deposit") -> Batch:
 def processing_batch(
     store: IngestStore, jobs: int, uid: str = "deposit", *, priority: int = 5
 ) -> Batch:
-    """A batch whose jobs are pending."""
+    """Create a batch whose jobs are pending."""
     batch = pending_batch(store, uid)
     batch = store.add_jobs(batch, new_jobs(batch, jobs, priority))
-    return moved_batch(store, batch, BatchState.PROCESSING)
+    return transition_batch(store, batch, BatchState.PROCESSING)
 
 
-def moved_batch(
+def transition_batch(
     store: IngestStore, batch: Batch, to: BatchState, *, by_hand: bool = False
 ) -> Batch:
-    """The batch after a move that the store has to accept."""
+    """Move the batch. The store must accept the move."""
     after = move_batch(batch, to, system_clock(), by_hand=by_hand)
     changed = store.change_batch(BatchChange(batch, after, by_hand=by_hand))
     assert changed is not None
     return changed
 
 
-def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
-    """The next job of a stage, locked; a session may hear of what another wrote a little later."""
-    found: list[IngestJob] = []
+def claim_job(store: IngestStore, stage: IngestState) -> IngestJob:
+    """Claim the next job of a stage. A session may see the write of another one a little later."""
+    jobs: list[IngestJob] = []
 
-    def is_found() -> bool:
-        found.extend(store.claim_jobs(stage, 1))
-        return bool(found)
+    def has_claimed() -> bool:
+        jobs.extend(store.claim_jobs(stage, 1))
+        return bool(jobs)
 
-    until(is_found)
-    return found[0]
+    until(has_claimed)
+    return jobs[0]
 
 
 def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:
-    """Claimed jobs in the stage after theirs."""
+    """Move claimed jobs to the stage after theirs."""
     now = system_clock()
     return store.change_jobs([JobChange(job, move_job(job, NEXT[job.status], now)) for job in jobs])
 
 
-def to_stage(store: IngestStore, stage: IngestState) -> None:
+def advance_to_stage(store: IngestStore, stage: IngestState) -> None:
     """Every pending job, as far as this stage."""
     for before in INGEST_STAGES[: INGEST_STAGES.index(stage)]:
         while jobs := store.claim_jobs(before, 100):
@@ -179,7 +179,7 @@ def to_stage(store: IngestStore, stage: IngestState) -> None:
 
 
 def finish(store: IngestStore, job: IngestJob, how: IngestState) -> IngestJob:
-    """A claimed job, forced to its end."""
+    """Force a claimed job to its end."""
     after = move_job(job, how, system_clock(), by_hand=True)
     [outcome] = store.change_jobs([JobChange(job, after)])
     assert isinstance(outcome, IngestJob), outcome
@@ -187,7 +187,7 @@ def finish(store: IngestStore, job: IngestJob, how: IngestState) -> IngestJob:
 
 
 def main(url: str) -> None:
-    """Claim in a process of its own, say what, and wait to be killed."""
+    """Claim a job in a separate process, print it and wait to be killed."""
     backend = Backend(url)
     store = backend.open("mortal", session_seconds=2)
     batches = store.claim_batches(BatchState.PENDING, 10)

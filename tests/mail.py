@@ -1,8 +1,8 @@
-"""A real SMTP server for tests, which can be told to misbehave.
+"""A real SMTP server for tests that can be made to misbehave.
 
 with MailServer.start() as mail:
     Mailer.open(mail.url, "penstock@example.org").send(letter)
-    assert mail.messages[0]["Subject"] == letter.subject
+assert mail.messages[0]["Subject"] == letter.subject
 """
 
 import asyncio
@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 NO_SUCH_MAILBOX = "550 5.1.1 no such mailbox"
 LOGIN_FIRST = "530 5.7.0 log in first"
 TRY_AGAIN = "451 4.3.0 try again later"
-# Made for these tests, for localhost, until 2120; the key protects nothing.
+# Made for these tests, for localhost, until 2120. The key protects nothing.
 CERTIFICATE = """\
 -----BEGIN CERTIFICATE-----
 MIIBiTCCAS6gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
@@ -50,9 +50,9 @@ Gs2l3kNiQwUxjW4/mUMIHnW4GHYkmEfyZ1J2gxSpQl2mBLvz86MQHjvO
 
 
 class MailServer:
-    """An SMTP server on a free port; `messages` are the letters that it has taken, in order.
+    """An SMTP server on a free port; `messages` holds the accepted mails in order.
 
-    How it behaves may be changed at any time, and holds until it is changed again.
+    A change of its behavior lasts until the next change.
     """
 
     def __init__(self, tls: Tls, users: Mapping[str, str]) -> None:
@@ -73,7 +73,7 @@ class MailServer:
         tls: Tls = "none",
         users: Mapping[str, str] | None = None,
     ) -> Self:
-        """Run a server; with users it takes letters only after a login."""
+        """Start a server. With users it requires a login."""
         server = cls(tls, users or {})
         server._controller.start()
         return server
@@ -85,50 +85,50 @@ class MailServer:
         self.stop()
 
     def stop(self) -> None:
-        """End the server; whoever is still connected is cut off."""
+        """Stop the server and close its connections."""
         self._controller.stop()
         self._socket.close()
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the server listens on."""
         return int(self._socket.getsockname()[1])
 
     @property
     def url(self) -> str:
-        """Where to send, without a login."""
+        """The URL without a login."""
         return f"{'smtps' if self._tls == 'smtps' else 'smtp'}://{HOST}:{self.port}"
 
     def url_for(self, user: str, password: str) -> str:
-        """Where to send, with this login."""
+        """Return the URL with this login."""
         return self.url.replace("://", f"://{user}:{password}@")
 
     def refuse(self, *addresses: str, answer: str = NO_SUCH_MAILBOX) -> None:
-        """Refuse these addresses, or all."""
+        """Refuse these recipients, or all if there are none."""
         self._refusals.update(dict.fromkeys(addresses or (None,), answer))
 
-    def tempfail(self, *addresses: str) -> None:
-        """Refuse these addresses, or all, but only for now."""
+    def defer(self, *addresses: str) -> None:
+        """Refuse these recipients temporarily, or all if there are none."""
         self.refuse(*addresses, answer=TRY_AGAIN)
 
     def drop(self) -> None:
-        """Hang up when a letter comes, and keep nothing of it."""
+        """Close the connection when a mail arrives, and do not keep the mail."""
         self._trouble = "drop"
 
     def hang(self) -> None:
-        """Never answer when a letter comes: slower than any client waits."""
+        """Never answer when a mail arrives: any client times out first."""
         self._trouble = "hang"
 
-    def lose_the_answer(self) -> None:
-        """Take the letter, and hang up before saying so."""
+    def drop_answer(self) -> None:
+        """Keep the mail and close the connection before the answer."""
         self._trouble = "lose the answer"
 
-    def behave(self) -> None:
-        """Be a good server again."""
+    def recover(self) -> None:
+        """Return to normal behavior."""
         self._refusals.clear()
         self._trouble = "none"
 
-    # What aiosmtpd calls, in the server's thread.
+    # aiosmtpd calls these methods in the server's thread.
 
     async def handle_MAIL(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -166,7 +166,7 @@ class MailServer:
     def authenticate(
         self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, login: Any
     ) -> AuthResult:
-        """Whether a user has given the right password."""
+        """Return whether the user's password is right."""
         assert isinstance(login, LoginPassword)
         name = login.login.decode()
         good = self._users.get(name) == login.password.decode()
@@ -176,7 +176,7 @@ class MailServer:
 
 
 class _Controller(Controller):
-    """Listens on a socket that is open already, so that no other process can have its port."""
+    """Listens on an open socket, so that no other process can take its port."""
 
     def __init__(self, mail: MailServer, listening: socket.socket, tls: str) -> None:
         context = None if tls == "none" else server_context()
@@ -198,7 +198,7 @@ class _Controller(Controller):
 
 
 def server_context() -> ssl.SSLContext:
-    """TLS with the certificate of these tests; a client trusts it if SSL_CERT_FILE holds it."""
+    """TLS with the certificate of these tests. A client trusts it if SSL_CERT_FILE holds it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         Path(file.name).write_text(KEY + CERTIFICATE)

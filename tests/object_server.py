@@ -1,6 +1,6 @@
-"""A real S3 server for tests, on a port of this machine; it keeps everything in memory.
+"""A real S3 server for tests, on a local port, with all objects in memory.
 
-It never outlives the process that started it, not even one that was killed.
+It never outlives the process that started it, even if that process was killed.
 """
 
 import os
@@ -20,7 +20,10 @@ from tests.servers import ServerError, free_port, watch
 
 
 class ObjectServer:
-    """One S3 server. Of the servers that can be had this one creates a key only once."""
+    """One S3 server.
+
+    Of the available servers, only this one supports conditional creation of a key.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -30,7 +33,7 @@ class ObjectServer:
 
     @classmethod
     def start(cls, folder: Path) -> Self:
-        """Run an empty server, whose log is in the folder."""
+        """Start an empty server with its log in the folder."""
         server = cls(folder)
         host, _, port = server.address.partition(":")
         others = {name: value for name, value in os.environ.items() if name[:4] != "AWS_"}
@@ -49,11 +52,11 @@ class ObjectServer:
         return server
 
     def stop(self) -> None:
-        """Stop it; nothing happens if it is not running."""
+        """Stop the server. Do nothing if it is not running."""
         if self._process is None or self._watchdog is None:
             return
         self._process.send_signal(signal.SIGKILL)
-        # The watchdog goes first: the number of an ended process may be given to another one.
+        # Stop the watchdog first: the system may reuse the process id of an ended process.
         self._watchdog.kill()
         self._watchdog.communicate()
         self._process.wait()
@@ -72,22 +75,22 @@ class ObjectServer:
             except httpx.TransportError as error:
                 if process.poll() is not None or time.monotonic() > deadline:
                     self.stop()
-                    said = self._log.read_text(errors="replace")
+                    log = self._log.read_text(errors="replace")
                     raise ServerError(
-                        f"the S3 server did not start. Its log says:\n{said}"
+                        f"the S3 server did not start. Its log says:\n{log}"
                     ) from error
             time.sleep(0.05)
 
 
 def new_bucket(address: str) -> str:
-    """The URL of a new bucket of the server at an address."""
+    """Create a bucket on the server at an address and return its URL."""
     name = f"test-{uuid.uuid4().hex[:16]}"
     httpx.put(f"http://{address}/{name}", timeout=HANG_SECONDS).raise_for_status()
     return f"s3://{name}"
 
 
 def environment(address: str) -> Mapping[str, str]:
-    """What clients of the server at an address have in their environment."""
+    """Return the environment for clients of the server at an address."""
     return {
         "AWS_ENDPOINT_URL": f"http://{address}",
         "AWS_ACCESS_KEY_ID": "test",

@@ -1,8 +1,8 @@
-"""Choose one database for each test above the database; `--both` runs all of them.
+"""Choose one database for each test above the database layer; `--both` runs all variants.
 
 The contract suites run on both databases. Doors and acceptance tests run on one, chosen by the
-test's name, so that half of them run on each. The marks `one_database` and `both_databases` say
-otherwise for a module or a test. Tests of the ingest queue also run on ZooKeeper.
+test's name, so that half of them run on each. The marks `one_database` and `both_databases`
+override this for a module or a test. Tests of the ingest queue also run on ZooKeeper.
 """
 
 import re
@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 
 _VARIANTS = (("sqlite", "postgresql"), ("sqlite and a folder", "postgresql and s3"))
-_OTHER = {name: pair[1 - place] for pair in _VARIANTS for place, name in enumerate(pair)}
+_OTHER = {name: pair[1 - index] for pair in _VARIANTS for index, name in enumerate(pair)}
 _VARIANT = re.compile(rf"(?<=[\[-])({'|'.join(_OTHER)})(?=[\]-])")
 _ON_ONE = ("doors", "acceptance")
 

@@ -1,3 +1,3 @@
-"""How long tests wait for what should have happened long ago, before they call it stuck."""
+"""How long tests wait before they fail as stuck."""
 
-HANG_SECONDS = 300  # no machine is so slow
+HANG_SECONDS = 300  # longer than any slow machine needs

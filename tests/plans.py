@@ -1,4 +1,4 @@
-"""How databases carry statements out: which steps read more than they give."""
+"""Query plans of both databases: the steps that read more rows than they return."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,58 +14,58 @@ from penstock.db import Transaction, open_database
 from penstock.db.statements import Statement
 from tests.databases import migrated_database
 
-READ_AT_MOST = 500  # rows of one table, by one statement that is asked for a few
-# Of SQLite's machine, by one statement that is asked for some hundred rows at most. Walking through
-# twenty thousand takes twice as many.
+READ_AT_MOST = 500  # rows of one table, for a statement that asks for a few
+# Instructions of SQLite's virtual machine, for a statement that returns a few hundred rows at most.
+# A scan of twenty thousand rows takes twice as many.
 INSTRUCTIONS_MAX = 40_000
 _COUNTED_EACH = 100
 
 
 @contextmanager
-def filled(
+def filled_database(
     request: pytest.FixtureRequest,
     folders: pytest.TempPathFactory,
     *fills: Callable[[Transaction], None],
     extra: Sequence[Path] = (),
 ) -> Iterator[str]:
-    """Yield the URL of a filled and analyzed database of the kind that the fixture names."""
+    """Yield the URL of a filled and analyzed database of the fixture's kind."""
     with migrated_database(request.param, request, folders.mktemp("filled")) as url:
         with closing(open_database(url, extra=extra)) as opened, opened.write() as tx:
             for fill in fills:
                 fill(tx)
-        analyse(url)
+        update_statistics(url)
         yield url
 
 
 def reads(statements: Mapping[str, Statement]) -> set[str]:
-    """Those of the statements that change nothing."""
+    """Return the statements that write nothing."""
     writes = ("INSERT", "UPDATE", "DELETE")
     return {name for name, each in statements.items() if not each.sql.startswith(writes)}
 
 
-def walks(
+def costly_steps(
     url: str,
     statement: Statement,
     params: dict[str, Any],
     is_small: Callable[[str], bool] = lambda step: True,
     read_at_most: int = READ_AT_MOST,
 ) -> list[str]:
-    """The steps of a statement's plan that read more of a table than they give.
+    """Return the steps of a plan that read many more rows than they return.
 
-    SQLite tells how much it does in all, and which tables it scans, of which `is_small` knows those
-    that do no harm; PostgreSQL how many rows it has read.
+    SQLite reports its total work and the tables it scans; `is_small` accepts the harmless scans.
+    PostgreSQL reports how many rows each step read.
     """
     if url.startswith("sqlite"):
-        steps = steps_told(url, statement, params)
+        steps = plan_steps(url, statement, params)
         scans = [step for step in steps if step.startswith("SCAN") and not is_small(step)]
-        return scans or long_work(url, statement, params)
+        return scans or excess_work(url, statement, params)
     return large_reads(url, statement, params, read_at_most)
 
 
-def steps_told(
+def plan_steps(
     url: str, statement: Statement, params: dict[str, Any], *settings: Statement
 ) -> list[str]:
-    """The steps of a statement's plan in the database's words, after some settings."""
+    """Return the steps of a statement's plan in the database's words, after some settings."""
     if url.startswith("sqlite"):
         lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
         connection = sqlite3.connect(url.removeprefix("sqlite:///"))
@@ -80,10 +80,10 @@ def steps_told(
         return [row[0].strip() for row in cursor]
 
 
-def long_work(
+def excess_work(
     url: str, statement: Statement, params: dict[str, Any], most: int = INSTRUCTIONS_MAX
 ) -> list[str]:
-    """That SQLite does more than it needs for what it gives; it does not tell of single steps."""
+    """Return a complaint if SQLite does too much work. It does not report single steps."""
     lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
     done = 0
 
@@ -100,7 +100,7 @@ def long_work(
 def large_reads(
     url: str, statement: Statement, params: dict[str, Any], read_at_most: int
 ) -> list[str]:
-    """The steps in which PostgreSQL reads more rows of a table than this."""
+    """Return the steps in which PostgreSQL reads more rows of a table than this."""
     with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
         cursor.execute(explain, [params[name] for name in statement.params])
@@ -112,8 +112,8 @@ def large_reads(
     ]
 
 
-def is_given(step: str) -> bool:
-    """Whether what is scanned is a list that was given."""
+def is_parameter_scan(step: str) -> bool:
+    """Return whether the scan reads a list passed as a parameter."""
     return step.startswith(("SCAN k ", "SCAN d VIRTUAL", "SCAN json_each "))
 
 
@@ -128,10 +128,10 @@ def _rows_read(step: dict[str, Any]) -> int:
     return int((step["Actual Rows"] + removed) * step["Actual Loops"])
 
 
-def analyse(url: str) -> None:
-    """Let PostgreSQL's planner know how large the tables are, as it does by itself after a while.
+def update_statistics(url: str) -> None:
+    """Update PostgreSQL's planner statistics, as autovacuum does after a while.
 
-    Nobody ever tells SQLite's.
+    SQLite runs without statistics, here as in production.
     """
     if url.startswith("postgresql"):
         with psycopg.connect(url, autocommit=True) as connected:

@@ -1,4 +1,4 @@
-"""`penstock serve` in a process of its own, for tests that kill it or want it as users have it."""
+"""`penstock serve` in a separate process, for tests that kill it or use it as users do."""
 
 import json
 import os
@@ -24,11 +24,11 @@ from tests.patience import HANG_SECONDS
 
 
 class ServerDied(RuntimeError):
-    """The server ended before it was ready; the message carries its log."""
+    """The server ended before it was ready. The message carries its log."""
 
 
 class ServerProcess:
-    """One server on one database. It takes a free port, which `url` tells once it is ready."""
+    """One server on one database. It takes a free port; `url` is set once it is ready."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, database_url: str) -> None:
         self._process = process
@@ -48,11 +48,11 @@ class ServerProcess:
     ) -> Self:
         """Start a server, or everything with `up`, and return when it is ready.
 
-        The launcher is a program that changes its own limits and becomes the server.
+        The launcher is a program that changes its own limits and then executes the server.
         """
         descriptor, name = tempfile.mkstemp(prefix="penstock-", suffix=".log")
-        given = {"log_format": "json", "port": 0, **settings}
-        variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in given.items()}
+        all_settings = {"log_format": "json", "port": 0, **settings}
+        variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in all_settings.items()}
         others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
         words = [
             *launcher,
@@ -81,48 +81,48 @@ class ServerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is still there."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def log(self) -> str:
-        """What the server has said so far."""
+        """The server's log so far."""
         return self._log.read_text() if self._log.exists() else ""
 
     def kill(self) -> None:
-        """End it as `kill -9` does, with no last words."""
+        """End the server as `kill -9` does."""
         self._process.kill()
         self._process.wait()
         self._log.unlink(missing_ok=True)
 
     def terminate(self) -> None:
-        """Ask it to stop, as SIGTERM does, and come back at once."""
+        """Send SIGTERM and return at once."""
         self._process.terminate()
 
-    def ended(self) -> int:
-        """Wait for the end and give the exit status; the log goes with it."""
+    def wait_for_end(self) -> int:
+        """Wait for the end and return the exit status. This deletes the log."""
         status = self._process.wait()
         assert "Traceback" not in self.log()
         self._log.unlink(missing_ok=True)
         return status
 
     def stop(self) -> None:
-        """Stop it cleanly; anything else is a failed test."""
+        """Stop the server. A nonzero exit status fails the test."""
         if self.is_alive:
             self.terminate()
-        assert self.ended() == 0
+        assert self.wait_for_end() == 0
 
     def client(self) -> httpx.Client:
-        """A client of this server, with an administrator's key if the server has any keys."""
+        """Return a client, with an administrator's key if the server has any keys."""
         headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
         return httpx.Client(base_url=self.url, timeout=HANG_SECONDS, verify=False, headers=headers)
 
     def key(self, role: KeyRole, namespace: str | None = None) -> str:
-        """A new key of this server's database, as an administrator makes one."""
+        """Create a key in this server's database, as an administrator does."""
         database = open_database(self.database_url)
         try:
             keys = Keys(database, clock=system_clock)
@@ -134,7 +134,7 @@ class ServerProcess:
             database.close()
 
     def _wait_until_guarded(self) -> None:
-        """Return once the server has noticed the first key, which takes it up to a second."""
+        """Return once the server has noticed the first key, which takes up to a second."""
         deadline = time.monotonic() + HANG_SECONDS
         while httpx.get(f"{self.url}/api/v1/key", verify=False).status_code != 401:
             assert time.monotonic() < deadline, "the server did not notice its first key"
@@ -174,7 +174,7 @@ def _url_in(log: str) -> str:
 def serving(
     database_url: str, *, launcher: Sequence[str] = (), **settings: object
 ) -> Iterator[ServerProcess]:
-    """A server for the length of a block, stopped cleanly at its end."""
+    """Run a server for a block and stop it cleanly at the end."""
     server = ServerProcess.start(database_url, "serve", launcher=launcher, **settings)
     try:
         yield server
@@ -187,7 +187,7 @@ def serving(
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    """A shared server on each kind of database; each test uses namespaces of its own."""
+    """A shared server on each kind of database. Each test uses its own namespaces."""
     folder = tmp_path_factory.mktemp("served")
     with migrated_database(request.param, request, folder) as url, serving(url) as running:
         yield running
@@ -197,7 +197,7 @@ def server(
 def guarded_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    """A shared server on each kind of database whose calls all need a key."""
+    """A shared server on each kind of database that requires a key for every request."""
     folder = tmp_path_factory.mktemp("guarded")
     with migrated_database(request.param, request, folder) as url, serving(url) as running:
         running.key(KeyRole.ADMIN)

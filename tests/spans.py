@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry spans for tests: it listens, and decodes what it is sent."""
+"""A collector of OpenTelemetry spans for tests. It listens and decodes the requests."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,8 +13,8 @@ from tests.web import Web, status
 _PATH = "/v1/traces"
 
 
-class Seen(NamedTuple):
-    """A span as it arrived; ids are in hexadecimal, and a failure is what was said of it."""
+class SpanRecord(NamedTuple):
+    """A span as it arrived. Ids are hexadecimal; a failure is its status message."""
 
     name: str
     trace: str
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class Collector:
-    """Where spans are sent to."""
+    """An endpoint for spans."""
 
     def __init__(self, web: Web) -> None:
         self._web = web
@@ -40,31 +40,31 @@ class Collector:
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
         }
 
-    def spans(self) -> list[Seen]:
-        """Everything that has arrived so far, in the order of their beginnings."""
+    def spans(self) -> list[SpanRecord]:
+        """Return every span that has arrived so far, in order of start."""
         bodies = [request.body for request in self._web.requests if request.path == _PATH]
-        found = [
+        spans = [
             (
                 span.start_time_unix_nano,
-                _seen(span, _texts(about.resource.attributes)["service.instance.id"]),
+                _record(span, _texts(about.resource.attributes)["service.instance.id"]),
             )
             for body in bodies
             for about in ExportTraceServiceRequest.FromString(body).resource_spans
             for scope in about.scope_spans
             for span in scope.spans
         ]
-        return [span for _, span in sorted(found, key=lambda pair: pair[0])]
+        return [span for _, span in sorted(spans, key=lambda pair: pair[0])]
 
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector for the length of a block."""
+    """Run a collector for a block."""
     with Web() as web:
         yield Collector(web)
 
 
-def _seen(span: Span, process: str) -> Seen:
-    return Seen(
+def _record(span: Span, process: str) -> SpanRecord:
+    return SpanRecord(
         name=span.name,
         trace=span.trace_id.hex(),
         id=span.span_id.hex(),

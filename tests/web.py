@@ -1,8 +1,8 @@
-"""A real HTTP server for tests, which misbehaves as it is told.
+"""A real HTTP server for tests that misbehaves on request.
 
-Each path has a script: its answers are given in turn, and the last one stays. An answer writes
-to the connection itself, so it may lie, stall or hang up at any byte. Every connection ends
-after one answer, and every request is kept to be looked at.
+Each path has a script of answers; the last one repeats. An answer writes to the connection itself,
+so it may lie, stall or hang up at any byte. Every connection ends after one answer. The server
+keeps every request.
 """
 
 import re
@@ -18,7 +18,7 @@ REASONS = {200: "OK", 206: "Partial Content", 302: "Found", 404: "Not Found", 50
 
 
 class Request(NamedTuple):
-    """What a client asked; header names are in lower case."""
+    """A client's request. Header names are in lower case."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ Answer = Callable[[Request, socket.socket], None]
 
 
 class Web:
-    """A server on 127.0.0.1 while the block lasts."""
+    """A server on 127.0.0.1 for the length of a block."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
@@ -52,26 +52,26 @@ class Web:
         self._server.server_close()
 
     def on(self, path: str, *answers: Answer) -> str:
-        """Give these answers to a path, one after the other; returns its URL."""
+        """Set the answers of a path, in order, and return its URL."""
         with self._lock:
             self._scripts[path] = answers
             self._asked[path] = 0
         return self.url + path
 
-    def asked(self, path: str, method: str = "GET") -> list[Request]:
-        """The requests that came for a path, in their order."""
+    def requests_to(self, path: str, method: str = "GET") -> list[Request]:
+        """Return the requests to the path, in order."""
         with self._lock:
-            found = [request for request in self.requests if request.path == path]
-        return [request for request in found if request.method == method]
+            requests = [request for request in self.requests if request.path == path]
+        return [request for request in requests if request.method == method]
 
     def answer(self, request: Request, connection: socket.socket) -> None:
-        """Give the next answer in the script of the request's path."""
+        """Send the next answer in the script of the request's path."""
         path = request.path.partition("?")[0]
         with self._lock:
             self.requests.append(request._replace(path=path))
             script = self._scripts.get(path)
             turn = self._asked[path]
-            # Asking for the size does not use up an answer.
+            # A request for the size does not consume an answer.
             self._asked[path] += request.method != "HEAD"
         if not script:
             status(404)(request, connection)
@@ -96,9 +96,9 @@ class _Server(socketserver.ThreadingTCPServer):
         try:
             connection = self._tls.wrap_socket(request, server_side=True) if self._tls else request
             with connection:
-                asked = _read(connection)
-                if asked is not None:
-                    self._web.answer(asked, connection)
+                http_request = _read(connection)
+                if http_request is not None:
+                    self._web.answer(http_request, connection)
         except OSError:
             return  # the client hung up, as some tests make it do
 
@@ -117,14 +117,14 @@ def _read(connection: socket.socket) -> Request | None:
 
 
 def head(code: int, headers: Mapping[str, str | int]) -> bytes:
-    """The first bytes of an answer."""
+    """Return the start line and headers of an answer."""
     lines = [f"HTTP/1.1 {code} {REASONS.get(code, 'Status')}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 def status(code: int, headers: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
-    """A bare status."""
+    """Answer with a status alone."""
 
     def answer(request: Request, connection: socket.socket) -> None:
         connection.sendall(head(code, {"Content-Length": len(body), **(headers or {})}) + body)
@@ -133,7 +133,7 @@ def status(code: int, headers: Mapping[str, str | int] | None = None, body: byte
 
 
 def redirect(to: str, code: int = 302) -> Answer:
-    """Go there instead."""
+    """Redirect to this URL."""
     return status(code, {"Location": to})
 
 
@@ -148,15 +148,15 @@ def content(
     heeds_if_range: bool = True,
     headers: Mapping[str, str | int] | None = None,
 ) -> Answer:
-    """A file; it may be cut off after some bytes of the answer or lie about its length."""
+    """Answer with a file. It may be cut off or announce a wrong length."""
 
     def answer(request: Request, connection: socket.socket) -> None:
         if request.headers.get("if-match", etag) != etag:
             connection.sendall(head(412, {"Content-Length": 0}))
             return
         first = _first_byte(request, etag or modified, heeds_if_range) if ranges else None
-        sent = body[first or 0 :]
-        fields: dict[str, str | int] = {"Content-Length": len(sent) if length is None else length}
+        part = body[first or 0 :]
+        fields: dict[str, str | int] = {"Content-Length": len(part) if length is None else length}
         if etag:
             fields["ETag"] = etag
         if modified:
@@ -169,28 +169,28 @@ def content(
         fields |= headers or {}
         connection.sendall(head(200 if first is None else 206, fields))
         if request.method != "HEAD":
-            connection.sendall(sent if cut_after is None else sent[:cut_after])
+            connection.sendall(part if cut_after is None else part[:cut_after])
 
     return answer
 
 
 def _first_byte(request: Request, mark: str | None, heeds_if_range: bool) -> int | None:
-    asked = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
-    if asked is None:
+    match = re.fullmatch(r"bytes=(\d+)-", request.headers.get("range", ""))
+    if match is None:
         return None
     condition = request.headers.get("if-range")
     if heeds_if_range and condition is not None and condition != mark:
         return None
-    return int(asked[1])
+    return int(match[1])
 
 
 def raw(*pieces: bytes) -> Answer:
-    """Exactly these bytes, and the end."""
+    """Send exactly these bytes and close."""
     return drip(pieces)
 
 
 def drip(pieces: Iterable[bytes], wait: Callable[[], object] = lambda: None) -> Answer:
-    """These bytes, piece by piece, each after waiting."""
+    """Send these bytes piece by piece, waiting before each."""
 
     def answer(request: Request, connection: socket.socket) -> None:
         for piece in pieces:
@@ -201,9 +201,9 @@ def drip(pieces: Iterable[bytes], wait: Callable[[], object] = lambda: None) -> 
 
 
 def hang_up(request: Request, connection: socket.socket) -> None:
-    """Not a word."""
+    """Close the connection without an answer."""
 
 
 def reset(request: Request, connection: socket.socket) -> None:
-    """Break the connection hard."""
+    """Reset the connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")

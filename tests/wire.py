@@ -1,4 +1,4 @@
-"""A wire to a real server that can be cut, or fall silent, and be mended at the same address."""
+"""A TCP proxy to a real server that can be cut, or fall silent, and be restored."""
 
 import contextlib
 import selectors
@@ -10,7 +10,7 @@ _BUFFER = 65536
 
 
 class Wire:
-    """Passes on what comes, byte for byte, until it is told otherwise."""
+    """A proxy that forwards every byte until a test breaks it."""
 
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")
@@ -21,23 +21,23 @@ class Wire:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self._own = self._listener.getsockname()
         self.address = f"127.0.0.1:{self._own[1]}"
-        self.met = threading.Event()  # somebody has come since the last change
+        self.met = threading.Event()  # a client has connected since the last change
         self._listen()
 
     def cut(self) -> None:
-        """Break every connection, and refuse new ones."""
+        """Break every connection and refuse new ones."""
         with self._changing:
             _end(self._listener)
             self._break_all()
         self.met.clear()
 
-    def be_silent(self) -> None:
-        """Take what comes, old connections and new, and answer nothing."""
+    def stall(self) -> None:
+        """Accept connections and data, old and new, and answer nothing."""
         self._is_silent.set()
         self.met.clear()
 
     def mend(self) -> None:
-        """Be a wire again; what was silent is broken, as it has lost what came meanwhile."""
+        """Forward again. Break the silent connections, as they have lost data."""
         with self._changing:
             self._is_silent.clear()
             self._break_all()
@@ -46,7 +46,7 @@ class Wire:
                 self._listen()
 
     def close(self) -> None:
-        """End it."""
+        """Close the proxy."""
         self.cut()
 
     def _listen(self) -> None:
@@ -99,7 +99,7 @@ def _end(*sockets: socket.socket) -> None:
 
 @contextlib.contextmanager
 def wired(target: str) -> Iterator[Wire]:
-    """A wire for the length of a block."""
+    """Run a proxy for the length of a block."""
     wire = Wire(target)
     try:
         yield wire

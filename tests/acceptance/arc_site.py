@@ -29,8 +29,8 @@ from penstock.schema.subscribers import LotEvent
 from penstock.states import ArcState, ManifestState
 from penstock.store.write_queue import Command, WriteQueue
 from tests.acceptance import arc_workloads
+from tests.clocks import AdjustableClock
 from tests.databases import sqlite_database
-from tests.moments import Moment
 from tests.patience import HANG_SECONDS
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class ArcSite:
     plane: Plane
     objects: Objects
     folder: Path  # for orders
-    clock: Moment
+    clock: AdjustableClock
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
@@ -199,7 +199,7 @@ def open_site(
         ingest_folder=str(folder / "ingest"),
         sweep_seconds=1,
     )
-    clock = Moment()
+    clock = AdjustableClock()
     with Plane.open(settings, clock) as plane:
         yield ArcSite(plane, plane.objects, orders, clock)
 

@@ -1,4 +1,4 @@
-"""The calls that acceptance tests make, over HTTP, in one namespace."""
+"""HTTP calls of the acceptance tests, in one namespace."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,22 +17,22 @@ NO_FACETS: Mapping[str, Any] = {}
 
 
 def path(*segments: str) -> str:
-    """A path below the API's base, each segment encoded whole."""
+    """Return a path below the API's base, with each segment encoded."""
     return "/".join([API, *(quote(segment, safe="") for segment in segments)])
 
 
 def fields(*names: str) -> list[Document]:
-    """Fields as the REST calls state them."""
+    """Return fields as the REST API takes them."""
     return [{"name": name, "type": "INTEGER"} for name in names]
 
 
 def schema(*names: str) -> Document:
-    """The schema facet with these fields."""
+    """Return the schema facet with these fields."""
     return {"schema": {"_producer": PRODUCER, "_schemaURL": f"{SPEC}/x", "fields": fields(*names)}}
 
 
 class Calls:
-    """A client that keeps to one namespace; event times count up from an hour ago."""
+    """A client for one namespace. Event times count up from an hour ago."""
 
     def __init__(self, client: httpx.Client, namespace: str) -> None:
         self.client = client
@@ -40,41 +40,41 @@ class Calls:
         self._at = datetime.now(UTC) - timedelta(hours=1)
 
     def now(self) -> str:
-        """The next moment, a second after the last."""
+        """Return the next event time, a second after the last."""
         self._at += timedelta(seconds=1)
         return self._at.isoformat().replace("+00:00", "Z")
 
-    # Anything, with the status it must have.
+    # Any call, with its expected status.
 
     def ask(self, method: str, where: str, *, status: int = 200, **options: Any) -> Any:
-        """Make a call, check its status and give the document that it answers."""
+        """Make a call, check its status and return the decoded response."""
         answer = self.client.request(method, where, **options)
         assert answer.status_code == status, f"{method} {where}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def get(self, *segments: str, status: int = 200, **params: Any) -> Any:
-        """Read what is at this path."""
+        """Get the document at this path."""
         return self.ask("GET", path(*segments), status=status, params=params)
 
     # The REST lifecycle.
 
     def put_namespace(self) -> Document:
-        """State the namespace."""
+        """Put the namespace."""
         body = {"ownerName": "ann", "description": "a test's own"}
         answer: Document = self.ask("PUT", path("namespaces", self.namespace), json=body)
         return answer
 
     def put_source(self, name: str) -> Document:
-        """State a source."""
+        """Put a source."""
         body = {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://db:5432/shop"}
         answer: Document = self.ask("PUT", path("sources", name), json=body)
         return answer
 
     def put_dataset(self, name: str, *, status: int = 200, **body: Any) -> Document:
-        """State a dataset of source `warehouse`."""
-        given = {"type": "DB_TABLE", "physicalName": name, "sourceName": "warehouse"} | body
+        """Put a dataset of source `warehouse`."""
+        document = {"type": "DB_TABLE", "physicalName": name, "sourceName": "warehouse"} | body
         where = path("namespaces", self.namespace, "datasets", name)
-        answer: Document = self.ask("PUT", where, status=status, json=given)
+        answer: Document = self.ask("PUT", where, status=status, json=document)
         return answer
 
     def put_job(
@@ -86,14 +86,14 @@ class Calls:
         status: int = 200,
         **body: Any,
     ) -> Document:
-        """State a job with the datasets of this namespace that it reads and writes."""
-        given = {"type": "BATCH", "inputs": self.names(inputs), "outputs": self.names(outputs)}
+        """Put a job with its inputs and outputs in this namespace."""
+        document = {"type": "BATCH", "inputs": self.names(inputs), "outputs": self.names(outputs)}
         where = path("namespaces", self.namespace, "jobs", name)
-        answer: Document = self.ask("PUT", where, status=status, json=given | body)
+        answer: Document = self.ask("PUT", where, status=status, json=document | body)
         return answer
 
     def create_run(self, job: str, **body: Any) -> str:
-        """Make a run of a job and give its id."""
+        """Create a run of a job and return its id."""
         where = path("namespaces", self.namespace, "jobs", job, "runs")
         return str(self.ask("POST", where, status=201, json=body)["id"])
 
@@ -104,7 +104,7 @@ class Calls:
         return answer
 
     def names(self, names: Iterable[str]) -> list[Document]:
-        """Datasets of this namespace by name."""
+        """Return references to datasets of this namespace."""
         return [{"namespace": self.namespace, "name": name} for name in names]
 
     # OpenLineage events.
@@ -121,7 +121,7 @@ class Calls:
         inputs: Sequence[str | Document] = (),
         outputs: Sequence[str | Document] = (),
     ) -> Document:
-        """A run event."""
+        """Return a run event."""
         return {
             "eventTime": at or self.now(),
             "eventType": kind,
@@ -129,12 +129,12 @@ class Calls:
             "schemaURL": f"{SPEC}/RunEvent",
             "run": {"runId": run, "facets": run_facets},
             "job": {"namespace": self.namespace, "name": job, "facets": job_facets},
-            "inputs": [self.named(dataset) for dataset in inputs],
-            "outputs": [self.named(dataset) for dataset in outputs],
+            "inputs": [self.dataset_ref(dataset) for dataset in inputs],
+            "outputs": [self.dataset_ref(dataset) for dataset in outputs],
         }
 
-    def named(self, dataset: str | Document, **facets: Any) -> Document:
-        """A dataset as events name it."""
+    def dataset_ref(self, dataset: str | Document, **facets: Any) -> Document:
+        """Return a dataset as events refer to it."""
         if isinstance(dataset, str):
             dataset = {"namespace": self.namespace, "name": dataset, "facets": facets}
         return dataset
@@ -147,35 +147,35 @@ class Calls:
         """Send a run event."""
         self.send(self.event(kind, run, job, **parts))
 
-    # Reading.
+    # Reads.
 
     def dataset(self, name: str) -> Document:
-        """The dataset."""
+        """Get the dataset."""
         answer: Document = self.get("namespaces", self.namespace, "datasets", name)
         return answer
 
     def versions(self, name: str) -> list[Document]:
-        """The versions of a dataset, oldest first."""
-        found = self.get("namespaces", self.namespace, "datasets", name, "versions")
-        assert found["totalCount"] == len(found["versions"])
-        return sorted(found["versions"], key=lambda version: int(version["number"]))
+        """Get the versions of a dataset, oldest first."""
+        page = self.get("namespaces", self.namespace, "datasets", name, "versions")
+        assert page["totalCount"] == len(page["versions"])
+        return sorted(page["versions"], key=lambda version: int(version["number"]))
 
     def job(self, name: str) -> Document:
-        """The job."""
+        """Get the job."""
         answer: Document = self.get("namespaces", self.namespace, "jobs", name)
         return answer
 
     def run(self, run: str) -> Document:
-        """The run."""
+        """Get the run."""
         answer: Document = self.get("jobs", "runs", run)
         return answer
 
 
 def new_run_id() -> str:
-    """A run id as clients make them."""
+    """Return a run id as clients create them."""
     return str(uuid.uuid4())
 
 
-def pinned(versions: Iterable[Document]) -> dict[str, int]:
-    """The numbers of the versions that a run read or wrote, by dataset."""
+def version_numbers(versions: Iterable[Document]) -> dict[str, int]:
+    """Return the numbers of the versions that a run read or wrote, by dataset."""
     return {entry["datasetVersionId"]["name"]: entry["number"] for entry in versions}

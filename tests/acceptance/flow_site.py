@@ -36,7 +36,7 @@ from penstock.schema.lots import Transition
 from penstock.schema.subscribers import LotEvent
 from penstock.states import WorkState
 from penstock.store.write_queue import Command, WriteQueue
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.simulation.tables import STATEMENTS
 
 T = TypeVar("T")

@@ -37,10 +37,10 @@ from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.schema.ingest import Collection
 from penstock.states import BatchState, IngestState, RunState
+from tests.clocks import AdjustableClock
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
-from tests.moments import Moment
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, head
 
@@ -95,7 +95,7 @@ class Receiver:
 class Site:
     """What a test does at the site, and what it looks at."""
 
-    def __init__(self, plane: Plane, clock: Moment, web: Web, mail: MailServer) -> None:
+    def __init__(self, plane: Plane, clock: AdjustableClock, web: Web, mail: MailServer) -> None:
         self.plane = plane
         self.clock = clock
         self.web = web
@@ -303,7 +303,7 @@ def site(
 ) -> Iterator[Site]:
     """A site on each backend; with ZooKeeper the queue is there, and the catalog in SQLite."""
     with _database(request, tmp_path) as places, Web() as web, MailServer.start() as mail:
-        clock = Moment()
+        clock = AdjustableClock()
         settings = Settings(
             **places,
             objects=f"file://{tmp_path / 'objects'}",

@@ -1,17 +1,17 @@
-"""The ways in which the life of a run can be told: REST calls in two orders, or events."""
+"""Three ways to report the life of a run: REST calls in two orders, or events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tests.acceptance.calls import Calls, Document, fields, new_run_id, pinned, schema
+from tests.acceptance.calls import Calls, Document, fields, new_run_id, schema, version_numbers
 
 Names = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that exists: of which job, and what that is known to read and write."""
+    """A run that exists, with its job and the inputs and outputs known so far."""
 
     id: str
     job: str
@@ -20,27 +20,27 @@ class Run:
 
 
 class Lifecycle(Protocol):
-    """A way to tell it. What a run reads and writes may be told early or late."""
+    """A way to report a run. Inputs and outputs may be reported early or late."""
 
     calls: Calls
 
     def dataset_exists(self, name: str) -> None:
-        """There is a dataset, declared by nobody's run."""
+        """Create a dataset that no run wrote."""
 
     def run_exists(
         self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
     ) -> Run:
-        """There is a run that has not ended."""
+        """Create a run that has not ended."""
 
     def succeeds(self, run: Run) -> None:
-        """The run ends well, having read and written what it does."""
+        """End the run successfully, with its inputs and outputs."""
 
     def fails(self, run: Run) -> None:
-        """The run ends badly, having read and written what it does."""
+        """End the run as failed, with its inputs and outputs."""
 
 
 class DynamicCalls:
-    """REST, with what is read and written told when the run ends."""
+    """REST calls that report inputs and outputs when the run ends."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
@@ -76,16 +76,18 @@ class DynamicCalls:
 
 
 class DeclaredCalls(DynamicCalls):
-    """REST, with what is read and written declared before the run, where it exists by then.
+    """REST calls that declare the inputs and outputs that exist before the run.
 
-    Only a failed run says which versions it wrote: it would be taken to have written none.
+    Only a failed run reports the versions that it wrote: it would otherwise have written none.
     """
 
     def run_exists(
         self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
     ) -> Run:
-        known = self._known()
-        self.calls.put_job(job, [n for n in reads if n in known], [n for n in writes if n in known])
+        existing = self._existing()
+        self.calls.put_job(
+            job, [n for n in reads if n in existing], [n for n in writes if n in existing]
+        )
         run = Run(self.calls.create_run(job), job, reads, writes)
         _report_parent(self.calls, run, parent)
         return run
@@ -97,9 +99,9 @@ class DeclaredCalls(DynamicCalls):
             self._describe(run)
         self.calls.mark(run.id, "complete")
 
-    def _known(self) -> set[str]:
-        found = self.calls.get("namespaces", self.calls.namespace, "datasets")
-        return {dataset["name"] for dataset in found["datasets"]}
+    def _existing(self) -> set[str]:
+        page = self.calls.get("namespaces", self.calls.namespace, "datasets")
+        return {dataset["name"] for dataset in page["datasets"]}
 
     def _declared(self, run: Run) -> set[str]:
         job = self.calls.job(run.job)
@@ -107,7 +109,7 @@ class DeclaredCalls(DynamicCalls):
 
 
 class Events:
-    """OpenLineage: START when the run exists, and an event that tells everything at its end."""
+    """OpenLineage: a START when the run exists, and an event with all its data at its end."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
@@ -115,7 +117,7 @@ class Events:
     def dataset_exists(self, name: str) -> None:
         event = {
             "eventTime": self.calls.now(),
-            "dataset": self.calls.named(name, **schema("id")),
+            "dataset": self.calls.dataset_ref(name, **schema("id")),
             "producer": "https://example.org/acceptance",
             "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
         }
@@ -136,13 +138,13 @@ class Events:
         self._end("FAIL", run)
 
     def _end(self, kind: str, run: Run) -> None:
-        named = self.calls.named
+        dataset = self.calls.dataset_ref
         self.calls.report(
             kind,
             run.id,
             run.job,
-            inputs=[named(name, **schema("id")) for name in run.reads],
-            outputs=[named(name, **schema("id")) for name in run.writes],
+            inputs=[dataset(name, **schema("id")) for name in run.reads],
+            outputs=[dataset(name, **schema("id")) for name in run.writes],
         )
 
 
@@ -152,32 +154,32 @@ def _parent_facet(calls: Calls, parent: Run) -> Document:
 
 
 def _report_parent(calls: Calls, run: Run, parent: Run | None) -> None:
-    """REST has no word for parents; an event says it."""
+    """Report the parent by an event. REST has no field for it."""
     if parent is not None:
         calls.report("OTHER", run.id, run.job, run_facets=_parent_facet(calls, parent))
 
 
 class Outcome:
-    """What the catalog says afterwards, in the words of the scenarios."""
+    """The catalog's state at the end, in the terms of the scenarios."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     def versions(self, dataset: str) -> list[int]:
-        """The numbers of all versions, in the order they were made."""
+        """Return the numbers of all versions, oldest first."""
         return [version["number"] for version in self._calls.versions(dataset)]
 
     def current(self, dataset: str) -> int:
-        """The number of the current version, which the API tells in two places."""
-        found = self._calls.dataset(dataset)
+        """Return the number of the current version. The API shows it in two places."""
+        shown = self._calls.dataset(dataset)
         [current] = [v for v in self._calls.versions(dataset) if v["isCurrent"]]
-        assert current["number"] == found["currentVersionNumber"]
-        assert current["version"] == found["currentVersion"]
+        assert current["number"] == shown["currentVersionNumber"]
+        assert current["version"] == shown["currentVersion"]
         number: int = current["number"]
         return number
 
     def maker(self, dataset: str, number: int) -> str | None:
-        """The run that made a version."""
+        """Return the run that wrote a version."""
         by_number = self._calls.get(
             "namespaces", self._calls.namespace, "datasets", dataset, "versions", f"V{number}"
         )
@@ -185,26 +187,26 @@ class Outcome:
         return str(run["id"]) if run is not None else None
 
     def consumed(self, run: Run) -> dict[str, int]:
-        """The version numbers that a run read."""
-        return pinned(self._calls.run(run.id)["inputDatasetVersions"])
+        """Return the version numbers that a run read."""
+        return version_numbers(self._calls.run(run.id)["inputDatasetVersions"])
 
     def produced(self, run: Run) -> dict[str, int]:
-        """The version numbers that a run wrote; each knows the run for its maker."""
-        numbers = pinned(self._calls.run(run.id)["outputDatasetVersions"])
+        """Return the version numbers that a run wrote. Each must name this run."""
+        numbers = version_numbers(self._calls.run(run.id)["outputDatasetVersions"])
         for dataset, number in numbers.items():
             assert self.maker(dataset, number) == run.id
         return numbers
 
     def state(self, run: Run) -> str:
-        """The state of a run."""
+        """Return the state of a run."""
         return str(self._calls.run(run.id)["state"])
 
     def parent(self, run: Run) -> tuple[str, str] | None:
-        """The job and run that started a run."""
+        """Return the job and run that started a run."""
         parent = self._calls.run(run.id)["parent"]
         return (parent["name"], parent["runId"]) if parent is not None else None
 
     def job_versions(self, job: str) -> list[Document]:
-        """The shapes that a job has had and that a run has."""
-        found = self._calls.get("namespaces", self._calls.namespace, "jobs", job, "versions")
-        return [version for version in found["versions"] if version["latestRun"] is not None]
+        """Return the shapes of a job and of a run."""
+        page = self._calls.get("namespaces", self._calls.namespace, "jobs", job, "versions")
+        return [version for version in page["versions"] if version["latestRun"] is not None]

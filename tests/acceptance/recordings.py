@@ -1,4 +1,4 @@
-"""Events that real clients sent, sent again: with names and run ids that no other test uses."""
+"""Recorded events of real clients, sent with new names and run ids."""
 
 import json
 import uuid
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "recorded"
 
 
 class Recording:
-    """What was recorded of one client, and reads of what it came to."""
+    """The recorded events of one client, and reads of their results."""
 
     def __init__(self, calls: Calls, name: str) -> None:
         self._calls = calls
@@ -20,27 +20,27 @@ class Recording:
         self.events: list[Document] = [self._own(json.loads(line)) for line in lines]
 
     def send(self, events: Sequence[Document] | None = None) -> None:
-        """Send what was recorded, or some of it; nothing of it is refused."""
+        """Send all recorded events, or some of them. The server must accept each."""
         for event in self.events if events is None else events:
             self._calls.send(event)
 
     def space(self, recorded: str) -> str:
-        """The namespace that stands for a recorded one."""
+        """Return the namespace that replaces a recorded one."""
         return f"{self._calls.namespace}/{recorded}"
 
     def runs(self, job: str, namespace: str = "dbt") -> list[Document]:
-        """The runs of a job, the newest first."""
+        """Get the runs of a job, newest first."""
         answer = self._calls.get("namespaces", self.space(namespace), "jobs", job, "runs")
         runs: list[Document] = answer["runs"]
         return runs
 
     def dataset(self, name: str, namespace: str) -> Document:
-        """A dataset as it is shown."""
+        """Get a dataset."""
         answer: Document = self._calls.get("namespaces", self.space(namespace), "datasets", name)
         return answer
 
     def makers(self, name: str, namespace: str) -> dict[str, str]:
-        """By version of a dataset, the run that made it."""
+        """Return the run that wrote each version of a dataset."""
         where = ("namespaces", self.space(namespace), "datasets", name, "versions")
         versions = self._calls.get(*where)["versions"]
         return {v["version"]: v["createdByRun"]["id"] for v in versions if v["createdByRun"]}
@@ -61,6 +61,6 @@ class Recording:
 
 
 def read(run: Document) -> dict[str, str]:
-    """By name, the version of each dataset that a run has read."""
+    """Return the version of each dataset that a run has read, by name."""
     pinned = (each["datasetVersionId"] for each in run["inputDatasetVersions"])
     return {each["name"]: each["version"] for each in pinned}

@@ -1,4 +1,4 @@
-"""A job that somebody else's scheduler runs: it tells of its runs with the real client."""
+"""A job of an external scheduler that reports its runs with the real OpenLineage client."""
 
 import uuid
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ DAY = "2024-10-15"
 
 
 class Reporter:
-    """A job that somebody else's scheduler runs, reporting with the real client."""
+    """A job of an external scheduler that reports with the real client."""
 
     def __init__(self, server: ServerProcess, calls: Calls, job: str = JOB) -> None:
         self._client = OpenLineageClient(transport=HttpTransport(HttpConfig(server.url)))
@@ -57,7 +57,7 @@ class Reporter:
         )
 
     def start(self, *lots: str, run: str | None = None) -> str:
-        """A run of raw to clean begins."""
+        """Start a run from raw to clean."""
         run = run or str(uuid.uuid4())
         self.send(RunState.START, run, reads={RAW: list(lots)}, writes={CLEAN: list(lots)})
         return run
@@ -78,5 +78,5 @@ def _written(lots: list[str]) -> base_subset_dataset.OutputSubsetOutputDatasetFa
 
 
 def conflicts(framework: LotCalls, job: str = JOB) -> list[Document]:
-    """What the log of a job tells of collisions, newest first."""
+    """Return the lock conflicts in the log of a job, newest first."""
     return [entry for entry in framework.log(job) if entry["action"] == "conflict"]

@@ -7,8 +7,8 @@ from penstock.provenance.checks.run import check
 from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.doomed_engine import run_to_death
-from tests.checked import grounds
 from tests.doors.commands import Outcome, Terminal
+from tests.invariants import open_grounds
 
 LOT = "20230227PT5M287"
 pytestmark = pytest.mark.xdist_group("doomed")
@@ -21,7 +21,7 @@ def kill_engine(arcs: ArcSite, *moment: str) -> None:
 
 def broken(arcs: ArcSite) -> set[str]:
     """The invariants that `penstock check --deep` reports."""
-    with grounds(arcs.plane.settings, deep=True) as ground:
+    with open_grounds(arcs.plane.settings, deep=True) as ground:
         return {verdict.name for verdict in check(ground) if not verdict.holds}
 
 

@@ -23,7 +23,7 @@ from penstock.schema.gaps import Gap
 from penstock.schema.lot_ids import Interval
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ArcSite
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 
 LOT, OTHER = "20230227PT5M287", "20230227PT5M286"
 

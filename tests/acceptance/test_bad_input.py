@@ -1,4 +1,4 @@
-"""Events that cannot be: each is refused with a reason, and leaves nothing behind."""
+"""Invalid events: each is refused with a reason, and nothing of it is stored."""
 
 import copy
 import json
@@ -10,20 +10,20 @@ import pytest
 from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path, schema
 
 
-class _Gone:
-    """In place of a value that is left out."""
+class _Omitted:
+    """A marker for a value that is omitted."""
 
     def __repr__(self) -> str:
         return "gone"
 
 
-GONE = _Gone()
+OMITTED = _Omitted()
 NAME_BYTES = 1025
 DEEP = 65
 
 
-def good(calls: Calls) -> Document:
-    """An event with something to break in every place."""
+def valid_event(calls: Calls) -> Document:
+    """A valid event with every field that these tests break."""
     return {
         "eventTime": "2026-11-15T10:00:00Z",
         "eventType": "COMPLETE",
@@ -36,30 +36,30 @@ def good(calls: Calls) -> Document:
     }
 
 
-def broken(event: Document, where: str, value: Any) -> Document:
-    """The event with one place changed, or left out."""
+def with_change(event: Document, where: str, value: Any) -> Document:
+    """Return the event with one value changed or omitted."""
     event = copy.deepcopy(event)
     *way, last = where.split(".")
     place: Any = event
     for step in way:
         place = place[int(step)] if step.isdigit() else place[step]
-    if value is GONE:
+    if value is OMITTED:
         del place[last]
     else:
         place[int(last) if last.isdigit() else last] = value
     return event
 
 
-def nothing_is_left(calls: Calls) -> None:
-    """Neither the job nor the datasets nor the namespace nor the event itself is there."""
+def assert_nothing_stored(calls: Calls) -> None:
+    """Check that the job, the datasets, the namespace and the event are all absent."""
     calls.get("namespaces", calls.namespace, status=404)
     for kind, name in (("jobs", "job"), ("datasets", "in"), ("datasets", "out")):
         calls.get("namespaces", calls.namespace, kind, name, status=404)
     assert calls.namespace not in calls.client.get(path("events", "lineage")).text
 
 
-def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
-    """The reason for the refusal, which has the form that every refusal has."""
+def refusal_of(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
+    """Send an invalid body and return the reason from the error document."""
     answer = calls.client.post(path("lineage"), content=body, headers=headers)
     assert answer.status_code in statuses, answer.text
     document = answer.json()
@@ -72,15 +72,15 @@ def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> st
 
 WRONG: list[tuple[str, Any, set[int], str]] = [
     # missing
-    ("eventTime", GONE, {422}, "eventTime"),
-    ("run", GONE, {422}, "run"),
-    ("job", GONE, {422}, "job"),
-    ("run.runId", GONE, {422}, "runId"),
-    ("job.namespace", GONE, {422}, "namespace"),
-    ("job.name", GONE, {422}, "name"),
-    ("outputs.0.name", GONE, {422}, "name"),
-    ("inputs.0.namespace", GONE, {422}, "namespace"),
-    # of the wrong kind
+    ("eventTime", OMITTED, {422}, "eventTime"),
+    ("run", OMITTED, {422}, "run"),
+    ("job", OMITTED, {422}, "job"),
+    ("run.runId", OMITTED, {422}, "runId"),
+    ("job.namespace", OMITTED, {422}, "namespace"),
+    ("job.name", OMITTED, {422}, "name"),
+    ("outputs.0.name", OMITTED, {422}, "name"),
+    ("inputs.0.namespace", OMITTED, {422}, "namespace"),
+    # of the wrong type
     ("eventTime", 1763200800, {422}, "eventTime"),
     ("eventTime", None, {422}, "eventTime"),
     ("eventType", 7, {422}, "eventType"),
@@ -98,7 +98,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("outputs.0.facets", 1, {422}, "facets"),
     ("outputs.0.outputFacets", [1], {422}, "outputFacets"),
     ("schemaURL", 5, {422}, "schemaURL"),
-    # empty, too long, or with characters that cannot be
+    # empty, too long, or with forbidden characters
     ("run.runId", "", {422}, "runId"),
     ("job.name", "", {422}, "job.name"),
     ("job.name", "  ", {422}, "job.name"),
@@ -117,7 +117,7 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("inputs.0.name", "..", {422}, "folder"),
     ("outputs.0.namespace", ".", {422}, "folder"),
     ("run.runId", "..", {422}, "folder"),
-    # times that cannot be
+    # impossible times
     ("eventTime", "", {422}, "time"),
     ("eventTime", "noon", {422}, "noon"),
     ("eventTime", "2026-02-30T00:00:00Z", {422}, "2026-02-30"),
@@ -135,18 +135,18 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
 @pytest.mark.parametrize(
     ("where", "value", "statuses", "reason"), WRONG, ids=lambda value: repr(value)[:24]
 )
-def test_an_event_that_does_not_fit_is_refused_whole(
+def test_an_invalid_event_is_refused_whole(
     calls: Calls, where: str, value: Any, statuses: set[int], reason: str
 ) -> None:
-    body = json.dumps(broken(good(calls), where, value)).encode()
-    assert reason in refused(calls, body, statuses)
-    nothing_is_left(calls)
+    body = json.dumps(with_change(valid_event(calls), where, value)).encode()
+    assert reason in refusal_of(calls, body, statuses)
+    assert_nothing_stored(calls)
 
 
 def body_with(calls: Calls, text: bytes) -> bytes:
-    """The good event with some bytes in place of a facet's value."""
+    """Return the valid event with these bytes as the value of a facet."""
     return (
-        json.dumps(broken(good(calls), "outputs.0.facets.f", "HERE"))
+        json.dumps(with_change(valid_event(calls), "outputs.0.facets.f", "HERE"))
         .encode()
         .replace(b'"HERE"', text)
     )
@@ -177,25 +177,23 @@ BYTES: list[tuple[bytes, set[int]]] = [
 
 
 @pytest.mark.parametrize(("text", "statuses"), BYTES, ids=lambda value: repr(value)[:24])
-def test_a_body_that_is_not_good_json_is_refused_whole(
+def test_a_body_with_invalid_json_is_refused_whole(
     calls: Calls, text: bytes, statuses: set[int]
 ) -> None:
-    assert refused(calls, body_with(calls, text), statuses)
-    nothing_is_left(calls)
+    assert refusal_of(calls, body_with(calls, text), statuses)
+    assert_nothing_stored(calls)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b'"event"', b"{}", b"\xff", b"\x00"])
-def test_a_body_that_is_no_event_at_all_is_refused(calls: Calls, body: bytes) -> None:
-    assert refused(calls, body, {400, 422})
+def test_a_body_without_an_event_is_refused(calls: Calls, body: bytes) -> None:
+    assert refusal_of(calls, body, {400, 422})
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
     "number", [b"1e999", b"-1e999", b"1e-999", b"9" * 400, b"0.1" + b"0" * 400]
 )
-def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
-    calls: Calls, number: bytes
-) -> None:
+def test_huge_numbers_in_facets_are_kept_word_for_word(calls: Calls, number: bytes) -> None:
     body = body_with(calls, b'{"v":' + number + b"}")
     answer = calls.client.post(path("lineage"), content=body)
     if answer.status_code == 201:
@@ -203,7 +201,7 @@ def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
         assert b'{"v":' + number + b"}" in text
     else:
         assert answer.status_code in (400, 422)
-        nothing_is_left(calls)
+        assert_nothing_stored(calls)
 
 
 @pytest.mark.both_databases
@@ -217,16 +215,16 @@ def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
         ("2026-11-15T10:00:00", "2026-11-15T10:00:00.000Z"),
     ],
 )
-def test_times_at_the_edge_of_what_can_be_are_taken(calls: Calls, text: str, shown: str) -> None:
-    event = broken(good(calls), "eventTime", text)
+def test_the_earliest_and_latest_times_are_accepted(calls: Calls, text: str, shown: str) -> None:
+    event = with_change(valid_event(calls), "eventTime", text)
     calls.send(event)
     assert calls.run(event["run"]["runId"])["endedAt"] == shown
     assert calls.dataset("out")["currentVersionNumber"] == 1
     assert calls.dataset("in")["currentVersionNumber"] == 1
 
 
-def test_the_last_time_that_can_be_counts_as_received_now(calls: Calls) -> None:
-    event = broken(good(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
+def test_the_latest_possible_time_counts_as_received_now(calls: Calls) -> None:
+    event = with_change(valid_event(calls), "eventTime", "9999-12-31T23:59:59.999999Z")
     before = datetime.now(UTC)
 
     calls.send(event)
@@ -277,9 +275,9 @@ NUL = "a\x00b"
     ids=lambda value: repr(value)[:40],
 )
 def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Document) -> None:
-    event = good(calls)
-    place = event[side][0] if side in ("inputs", "outputs") else event[side]
-    place["facets"] = facet
+    event = valid_event(calls)
+    subject = event[side][0] if side in ("inputs", "outputs") else event[side]
+    subject["facets"] = facet
     calls.send(event)
     assert calls.run(event["run"]["runId"])["state"] == "COMPLETED"
     assert calls.job("job")["latestRun"]["id"] == event["run"]["runId"]
@@ -288,8 +286,8 @@ def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Docum
 
 
 def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
-    events = [broken(good(calls), where, value) for where, value, _, _ in WRONG]
-    fine = good(calls)
+    events = [with_change(valid_event(calls), where, value) for where, value, _, _ in WRONG]
+    fine = valid_event(calls)
     middle = len(events) // 2
     batch = [*events[:middle], fine, *events[middle:]]
     answer = calls.ask("POST", path("lineage", "batch"), json=batch)
@@ -300,7 +298,7 @@ def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
 
 
-def test_an_event_of_a_batch_that_is_not_json_fails_alone(calls: Calls) -> None:
+def test_an_event_with_invalid_json_fails_alone_in_its_batch(calls: Calls) -> None:
     bad = [text for text, _ in BYTES if text.count(b"[") < 100 and b"unterminated" not in text]
     bad.remove(b"{")
     events = [body_with(calls, text) for text in bad if text != b"{} {}"]
@@ -313,20 +311,20 @@ def test_an_event_of_a_batch_that_is_not_json_fails_alone(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[", b"[{}", b"[{}]]", b"{}", b"[1] 2", b"[[1}", b"no", b"]"])
-def test_a_batch_that_is_no_list_is_refused(calls: Calls, body: bytes) -> None:
+def test_a_batch_that_is_not_a_list_is_refused(calls: Calls, body: bytes) -> None:
     answer = calls.client.post(path("lineage", "batch"), content=body)
     assert answer.status_code in (400, 422), answer.text
 
 
-def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
+def test_a_field_with_too_long_a_name_is_omitted(
     calls: Calls,
 ) -> None:
     longest, longer = "é" * 512, "é" * 512 + "x"
-    output = calls.named("d", **schema("id", longer, longest))
+    output = calls.dataset_ref("d", **schema("id", longer, longest))
     calls.report("COMPLETE", new_run_id(), "j", outputs=[output])
-    found = calls.dataset("d")
-    assert [field["name"] for field in found["fields"]] == ["id", longest]
-    assert found["facets"] == schema("id", longer, longest), "what was said is kept"
+    dataset = calls.dataset("d")
+    assert [field["name"] for field in dataset["fields"]] == ["id", longest]
+    assert dataset["facets"] == schema("id", longer, longest), "the facet is unchanged"
 
 
 @pytest.mark.both_databases
@@ -342,13 +340,11 @@ def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
         ({"type": "VIEW"}, "VIEW"),
     ],
 )
-def test_a_dataset_that_cannot_be_is_refused_whole(
-    calls: Calls, dataset: Document, reason: str
-) -> None:
+def test_an_invalid_dataset_is_refused_whole(calls: Calls, dataset: Document, reason: str) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
-    given = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset
-    answer = calls.client.put(path("namespaces", calls.namespace, "datasets", "d"), json=given)
+    document = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset
+    answer = calls.client.put(path("namespaces", calls.namespace, "datasets", "d"), json=document)
     assert answer.status_code in (404, 413, 422), answer.text
     assert reason in answer.json()["message"] or "nobody" in str(dataset)
     calls.get("namespaces", calls.namespace, "datasets", "d", status=404)

@@ -77,7 +77,7 @@ def unified_order(calls: Calls) -> str:
 
 
 def unified_order_without_extraction(calls: Calls) -> str:
-    """The unified order where nothing could be extracted before the run."""
+    """Report in the unified order, without any lineage known before the run."""
     calls.put_namespace()
     calls.put_job(JOB, **HOW)
     run = start_run(calls)
@@ -90,7 +90,7 @@ def unified_order_without_extraction(calls: Calls) -> str:
 
 
 def state(calls: Calls, run: str) -> Document:
-    """Every document that the calls have touched."""
+    """Get every document that the calls have changed."""
     job = calls.job(JOB)
     of_job = ("namespaces", calls.namespace, "jobs", JOB)
     return {
@@ -107,9 +107,9 @@ def state(calls: Calls, run: str) -> Document:
     }
 
 
-def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
-    """The documents without times, with names instead of namespaces and ids."""
-    known: dict[str, str] = {}
+def comparable(documents: Any, calls: Calls, *, left_out: set[str]) -> Any:
+    """Return the documents without times, and with names for namespaces and ids."""
+    ids: dict[str, str] = {}
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -118,10 +118,10 @@ def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
             return [plain(each) for each in value]
         if isinstance(value, str):
             value = value.replace(calls.namespace, "the namespace")
-            return UUID.sub(lambda found: known.setdefault(found[0], f"id {len(known)}"), value)
+            return UUID.sub(lambda match: ids.setdefault(match[0], f"id {len(ids)}"), value)
         return value
 
-    return plain(found)
+    return plain(documents)
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,14 @@ def comparable(found: Any, calls: Calls, *, left_out: set[str]) -> Any:
     [static_order, unified_order, unified_order_without_extraction],
     ids=lambda o: o.__name__,
 )
-def test_every_order_ends_like_the_dynamic_one_on_an_empty_catalog(
-    calls: Calls, order: Order
-) -> None:
-    """A dataset declared before its run was there before it: only the numbers tell."""
+def test_every_order_ends_alike_on_an_empty_catalog(calls: Calls, order: Order) -> None:
+    """A dataset declared before its run exists before it, so only the version numbers differ."""
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     dynamic = state(other, dynamic_order(other))
-    found = state(calls, order(calls))
+    documents = state(calls, order(calls))
 
     left_out = TIMES | NUMBERS
-    assert comparable(found, calls, left_out=left_out) == comparable(
+    assert comparable(documents, calls, left_out=left_out) == comparable(
         dynamic, other, left_out=left_out
     )
     assert [v["number"] for v in other.versions(WRITTEN)] == [1]
@@ -151,27 +149,27 @@ def test_every_order_ends_like_the_dynamic_one_on_an_empty_catalog(
     [static_order, unified_order, unified_order_without_extraction],
     ids=lambda o: o.__name__,
 )
-def test_every_order_ends_like_the_dynamic_one_where_the_datasets_exist(
-    calls: Calls, order: Order
-) -> None:
+def test_every_order_ends_alike_on_existing_datasets(calls: Calls, order: Order) -> None:
     other = Calls(calls.client, f"{calls.namespace}-dynamic")
     for each in (calls, other):
         put_dependencies(each)
         put_input(each)
         put_output(each, BEFORE)
     dynamic = state(other, dynamic_order(other))
-    found = state(calls, order(calls))
+    documents = state(calls, order(calls))
 
-    assert comparable(found, calls, left_out=TIMES) == comparable(dynamic, other, left_out=TIMES)
-    assert found["datasets"][1]["currentVersionNumber"] == 2
-    assert found["datasets"][1]["fields"] == [
+    assert comparable(documents, calls, left_out=TIMES) == comparable(
+        dynamic, other, left_out=TIMES
+    )
+    assert documents["datasets"][1]["currentVersionNumber"] == 2
+    assert documents["datasets"][1]["fields"] == [
         {"name": name, "type": "INTEGER", "tags": [], "description": None}
         for name in ("day", "total")
     ]
-    assert found["current"][1]["createdByRun"]["id"] == found["run"]["id"]
+    assert documents["current"][1]["createdByRun"]["id"] == documents["run"]["id"]
 
 
-def test_an_update_that_refers_to_a_run_makes_that_runs_version(calls: Calls) -> None:
+def test_an_update_with_a_run_id_creates_that_runs_version(calls: Calls) -> None:
     put_dependencies(calls)
     put_output(calls, BEFORE)
     calls.put_job(JOB, outputs=[WRITTEN])
@@ -180,40 +178,38 @@ def test_an_update_that_refers_to_a_run_makes_that_runs_version(calls: Calls) ->
     put_output(calls, AFTER, run)
     put_output(calls, AFTER, run)
 
-    declared, made = calls.versions(WRITTEN)
+    declared, written = calls.versions(WRITTEN)
     assert declared["createdByRun"] is None
-    assert made["createdByRun"]["id"] == run
-    assert (declared["isCurrent"], made["isCurrent"]) == (True, False)
+    assert written["createdByRun"]["id"] == run
+    assert (declared["isCurrent"], written["isCurrent"]) == (True, False)
     calls.mark(run, "complete")
-    assert calls.dataset(WRITTEN)["currentVersion"] == made["version"]
+    assert calls.dataset(WRITTEN)["currentVersion"] == written["version"]
 
 
 @pytest.mark.parametrize("end", ["complete", "fail"])
-def test_a_job_that_is_stated_after_its_run_has_ended_ends_like_one_stated_before(
-    calls: Calls, end: str
-) -> None:
+def test_a_job_declared_after_its_run_ends_up_the_same(calls: Calls, end: str) -> None:
     early, late = calls, Calls(calls.client, f"{calls.namespace}-late")
-    found = []
+    documents = []
     for each in (early, late):
         put_dependencies(each)
         put_input(each)
         put_output(each, BEFORE)
         each.put_job(JOB)
         run = start_run(each)
-        ways = [
+        steps = [
             lambda each=each, run=run: each.put_job(JOB, [READ], [WRITTEN], runId=run, **HOW),
             lambda each=each, run=run: each.mark(run, end),
         ]
-        for way in ways if each is early else reversed(ways):
-            way()
-        found.append(comparable(state(each, run), each, left_out=TIMES))
-    assert found[1] == found[0]
-    assert len(found[1]["run"]["outputDatasetVersions"]) == (1 if end == "complete" else 0)
+        for step in steps if each is early else reversed(steps):
+            step()
+        documents.append(comparable(state(each, run), each, left_out=TIMES))
+    assert documents[1] == documents[0]
+    assert len(documents[1]["run"]["outputDatasetVersions"]) == (1 if end == "complete" else 0)
     versions = late.get("namespaces", late.namespace, "jobs", JOB, "versions")["versions"]
     assert [bool(v["latestRun"]) for v in versions] == [True, False], "it never had the first shape"
 
 
-def test_updates_of_a_failed_runs_outputs_without_a_run_id_make_no_version(calls: Calls) -> None:
+def test_updates_without_a_run_id_create_no_unchanged_version(calls: Calls) -> None:
     put_dependencies(calls)
     put_input(calls)
     put_output(calls, BEFORE)
@@ -241,7 +237,7 @@ def test_a_version_cannot_change_once_its_run_has_ended(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("by_job", [False, True], ids=["by run", "by job"])
-def test_runs_move_through_their_states_and_never_back(calls: Calls, by_job: bool) -> None:
+def test_runs_never_return_to_an_earlier_state(calls: Calls, by_job: bool) -> None:
     calls.put_namespace()
     calls.put_job(JOB)
 

@@ -1,4 +1,4 @@
-"""Why a run failed, whichever facet of its events says so."""
+"""The cause of a failed run, from any facet of its events."""
 
 import pytest
 
@@ -25,7 +25,7 @@ TRACE = f"{THROWN}\n\tat Job.run(Job.java:7)"
     ],
     ids=["error", "spark", "spark-trace", "dbt-test", "passed", "odd"],
 )
-def test_a_failed_run_shows_the_cause_its_facets_report(
+def test_a_failed_run_shows_the_cause_from_its_facets(
     calls: Calls, facets: Document, cause: str | None
 ) -> None:
     run = new_run_id()
@@ -50,11 +50,11 @@ def test_a_failed_run_shows_the_cause_its_facets_report(
         ),
     ],
 )
-def test_a_failed_check_of_an_input_is_a_cause(
+def test_a_failed_input_check_is_a_cause(
     calls: Calls, side: str, name: str, assertions: list[Document], cause: str
 ) -> None:
     run = new_run_id()
-    read = calls.named("orders") | {side: {name: {"assertions": assertions}}}
+    read = calls.dataset_ref("orders") | {side: {name: {"assertions": assertions}}}
 
     calls.report("FAIL", run, "check", inputs=[read])
 
@@ -74,7 +74,7 @@ def test_a_failed_claim_leaves_its_cause_with_the_run(calls: Calls) -> None:
     assert run["facets"]["errorMessage"]["message"] == "no space left on device"
 
 
-def test_a_reported_run_that_held_a_lot_keeps_the_cause_of_spark(calls: Calls) -> None:
+def test_a_reported_run_with_a_lot_keeps_sparks_cause(calls: Calls) -> None:
     framework = LotCalls(calls)
     framework.wire("totals", inputs=["raw"], outputs=["totals"])
     framework.register("raw", "1")

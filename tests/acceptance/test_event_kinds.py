@@ -1,4 +1,4 @@
-"""Run, job and dataset events: single, in batches, packed, with any run id and any facet."""
+"""Run, job and dataset events: single, in batches, compressed, with any run id and any facet."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ def dataset_event(calls: Calls, name: str, **facets: Document) -> Document:
         "eventTime": calls.now(),
         "producer": PRODUCER,
         "schemaURL": f"{SPEC}/DatasetEvent",
-        "dataset": calls.named(name, **facets),
+        "dataset": calls.dataset_ref(name, **facets),
     }
 
 
@@ -24,12 +24,12 @@ def job_event(calls: Calls, name: str, inputs: list[str], outputs: list[str]) ->
         "producer": PRODUCER,
         "schemaURL": f"{SPEC}/JobEvent",
         "job": {"namespace": calls.namespace, "name": name, "facets": {}},
-        "inputs": [calls.named(dataset) for dataset in inputs],
-        "outputs": [calls.named(dataset) for dataset in outputs],
+        "inputs": [calls.dataset_ref(dataset) for dataset in inputs],
+        "outputs": [calls.dataset_ref(dataset) for dataset in outputs],
     }
 
 
-def test_a_dataset_event_makes_a_version_when_the_schema_changes(calls: Calls) -> None:
+def test_a_dataset_event_with_a_new_schema_creates_a_version(calls: Calls) -> None:
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dataset_event(calls, "d", **schema("id", "x")))
@@ -38,12 +38,12 @@ def test_a_dataset_event_makes_a_version_when_the_schema_changes(calls: Calls) -
     assert [field["name"] for field in first["fields"]] == ["id"]
     assert [field["name"] for field in second["fields"]] == ["id", "x"]
     assert first["createdByRun"] is second["createdByRun"] is None
-    found = calls.dataset("d")
-    assert (found["currentVersion"], found["currentVersionNumber"]) == (second["version"], 2)
-    assert found["facets"] == second["facets"]
+    dataset = calls.dataset("d")
+    assert (dataset["currentVersion"], dataset["currentVersionNumber"]) == (second["version"], 2)
+    assert dataset["facets"] == second["facets"]
 
 
-def test_a_job_event_gives_a_job_its_edges_without_a_run(calls: Calls) -> None:
+def test_a_job_event_declares_edges_without_a_run(calls: Calls) -> None:
     calls.send(job_event(calls, "j", ["a", "b"], ["c"]))
 
     job = calls.job("j")
@@ -61,70 +61,71 @@ ODD: Document = {"odd": {"v": 1.5}}
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["with its schema", "without a schema"])
-def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_a_run_wrote(
-    calls: Calls, again: bool
-) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
-    said = schema("id") if again else {}
-    calls.send(dataset_event(calls, "d", **said, **OWNED, **ODD))
+def test_a_written_dataset_shows_facets_of_dataset_events(calls: Calls, again: bool) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("id"))])
+    fields = schema("id") if again else {}
+    calls.send(dataset_event(calls, "d", **fields, **OWNED, **ODD))
 
     assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
     [version] = calls.versions("d")
     assert version["facets"] == schema("id")
 
 
-def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_was_only_read(
+def test_a_dataset_without_writers_shows_facets_of_dataset_events(
     calls: Calls,
 ) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **schema("id"))])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.dataset_ref("d", **schema("id"))])
     calls.send(dataset_event(calls, "d", **OWNED, **ODD))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **OWNED_BY_BOB)])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.dataset_ref("d", **OWNED_BY_BOB)])
 
     assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
     assert len(calls.versions("d")) == 1
 
 
-def test_facets_of_a_dataset_event_outlast_the_next_versions(calls: Calls) -> None:
+def test_later_versions_keep_facets_of_dataset_events(calls: Calls) -> None:
     calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
     calls.send(dataset_event(calls, "d", **schema("id", "x"), **ODD))
     assert calls.dataset("d")["facets"] == schema("id", "x") | OWNED | ODD
 
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("y"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("y"))])
     assert calls.dataset("d")["facets"] == schema("y") | OWNED | ODD
 
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
-    found = calls.dataset("d")
-    assert [field["name"] for field in found["fields"]] == ["y"]
-    assert found["facets"] == schema("y") | OWNED | ODD, "the declared schema is of other fields"
+    dataset = calls.dataset("d")
+    assert [field["name"] for field in dataset["fields"]] == ["y"]
+    assert dataset["facets"] == schema("y") | OWNED | ODD, "the declared schema has other fields"
     assert len(calls.versions("d")) == 4
 
 
-def made_from(calls: Calls, field: str) -> Document:
+def column_lineage_from(calls: Calls, field: str) -> Document:
     source = {"namespace": calls.namespace, "name": "raw", "field": field}
     return {"columnLineage": {"fields": {"id": {"inputFields": [source]}}}}
 
 
-def sources(calls: Calls, **asked: Any) -> list[str]:
-    """What the field `id` of `d` is made from, by the graph."""
+def sources(calls: Calls, **params: Any) -> list[str]:
+    """Return the sources of the field `id` of `d` in the graph."""
     node = f"datasetField:{calls.namespace}:d:id"
-    graph = calls.get("column-lineage", nodeId=node, **asked)["graph"]
-    return sorted(found["data"]["field"] for found in graph if found["id"] != node)
+    graph = calls.get("column-lineage", nodeId=node, **params)["graph"]
+    return sorted(each["data"]["field"] for each in graph if each["id"] != node)
 
 
-def test_column_lineage_of_a_dataset_event_stands_whoever_wrote_the_dataset(calls: Calls) -> None:
-    raw, made = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
-    by_run = calls.named("d", **schema("id"), **made_from(calls, "c"))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
+def test_column_lineage_of_a_dataset_event_applies_to_any_writer(calls: Calls) -> None:
+    raw, output = (
+        calls.dataset_ref("raw", **schema("a", "b", "c")),
+        calls.dataset_ref("d", **schema("id")),
+    )
+    by_run = calls.dataset_ref("d", **schema("id"), **column_lineage_from(calls, "c"))
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
     before = calls.now()
-    calls.send(dataset_event(calls, "d", **made_from(calls, "a")))
+    calls.send(dataset_event(calls, "d", **column_lineage_from(calls, "a")))
     assert sources(calls) == ["a"]
     assert sources(calls, asOf=before) == []
     [column] = calls.dataset("d")["columnLineage"]
     assert [source["field"] for source in column["inputFields"]] == ["a"]
 
-    late = dataset_event(calls, "d", **made_from(calls, "b"))
-    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
-    assert sources(calls) == ["a"], "the next version says nothing of it"
+    late = dataset_event(calls, "d", **column_lineage_from(calls, "b"))
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[output])
+    assert sources(calls) == ["a"], "the next version reports no lineage"
     calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[by_run])
     calls.send(late)
     assert sources(calls) == ["c"], "the latest word stands"
@@ -132,9 +133,9 @@ def test_column_lineage_of_a_dataset_event_stands_whoever_wrote_the_dataset(call
     assert [source["field"] for source in column["inputFields"]] == ["c"]
 
 
-def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls) -> None:
+def test_the_latest_value_of_a_dataset_facet_wins(calls: Calls) -> None:
     early = dataset_event(calls, "d", **OWNED)
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **OWNED_BY_BOB)])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **OWNED_BY_BOB)])
     late = dataset_event(calls, "d", **OWNED)
     calls.send(early)
     assert calls.dataset("d")["facets"] == OWNED_BY_BOB
@@ -143,21 +144,21 @@ def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls)
     assert calls.dataset("d")["facets"] == OWNED
 
 
-def test_a_dataset_event_that_drops_leaves_no_word_of_it_with_what_comes_after(
+def test_a_version_after_a_drop_has_no_drop_facet(
     calls: Calls,
 ) -> None:
     drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
     calls.send(dataset_event(calls, "d", **drop))
     assert calls.dataset("d")["deleted"]
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("x"))])
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("x"))])
     assert calls.dataset("d")["facets"] == schema("x") | OWNED
 
 
 SQL: Document = {"sql": {"query": "SELECT 1"}}
 
 
-def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls) -> None:
+def test_job_event_facets_are_merged_with_the_newest_runs(calls: Calls) -> None:
     early = job_event(calls, "j", [], [])
     early["job"]["facets"] = OWNED | ODD
     calls.report("COMPLETE", new_run_id(), "j", job_facets=SQL | OWNED_BY_BOB)
@@ -170,42 +171,44 @@ def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls
     assert calls.job("j")["facets"] == SQL | OWNED | ODD
     calls.report("START", new_run_id(), "j", job_facets=OWNED_BY_BOB)
     assert calls.job("j")["facets"] == OWNED_BY_BOB | ODD
-    [listed] = calls.get("namespaces", calls.namespace, "jobs")["jobs"]
-    assert listed["facets"] == OWNED_BY_BOB | ODD
+    [job] = calls.get("namespaces", calls.namespace, "jobs")["jobs"]
+    assert job["facets"] == OWNED_BY_BOB | ODD
 
 
 GONE: Document = {"_deleted": True}
 
 
-def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: Calls) -> None:
-    columns = made_from(calls, "a")
+def test_a_deleted_facet_removes_its_earlier_value(calls: Calls) -> None:
+    columns = column_lineage_from(calls, "a")
     words = {"documentation": {"description": "old words"}, **schema("id")}
     none = {"documentation": GONE, "columnLineage": GONE}
 
-    def say(facets: Document) -> None:
-        made = [calls.named("d", **facets)]
-        told = {name: facet for name, facet in facets.items() if name == "documentation"}
-        calls.report("COMPLETE", new_run_id(), "j", job_facets=told, inputs=["raw"], outputs=made)
+    def report(facets: Document) -> None:
+        outputs = [calls.dataset_ref("d", **facets)]
+        job_facets = {name: facet for name, facet in facets.items() if name == "documentation"}
+        calls.report(
+            "COMPLETE", new_run_id(), "j", job_facets=job_facets, inputs=["raw"], outputs=outputs
+        )
 
-    say({**words, **columns})
+    report({**words, **columns})
     assert calls.dataset("d")["columnLineage"] is not None
     calls.send(dataset_event(calls, "d", **none))
     declared = calls.dataset("d")
     assert declared["facets"] == schema("id")
     assert (declared["description"], declared["columnLineage"]) == (None, None)
 
-    say({**words, **columns})
+    report({**words, **columns})
     assert calls.dataset("d")["facets"] == {**words, **columns}
     assert (calls.dataset("d")["description"], calls.job("j")["description"]) == ("old words",) * 2
     late = dataset_event(calls, "d", **none)
-    say(none)
+    report(none)
     calls.send(late)
-    for found in (calls.dataset("d"), calls.versions("d")[-1]):
-        assert (found["facets"], found["description"]) == (schema("id"), None)
+    for shown in (calls.dataset("d"), calls.versions("d")[-1]):
+        assert (shown["facets"], shown["description"]) == (schema("id"), None)
     assert (calls.job("j")["facets"], calls.job("j")["description"]) == ({}, None)
 
 
-def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
+def test_each_event_of_a_batch_is_received_separately(calls: Calls) -> None:
     run = new_run_id()
     batch = [
         calls.event("START", run, "j", inputs=["a"]),
@@ -235,9 +238,7 @@ def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("name", ["daily/2026-11-15", "42", "x" * 1000, "run: é ☃"])
-def test_a_run_id_that_is_not_a_uuid_is_mapped_to_one_the_same_each_time(
-    calls: Calls, name: str
-) -> None:
+def test_a_run_id_of_any_form_maps_to_a_uuid(calls: Calls, name: str) -> None:
     name = f"{calls.namespace[-12:]} {name}"[:1000]
     calls.report("START", name, "j")
     calls.report("COMPLETE", name, "j")
@@ -248,7 +249,7 @@ def test_a_run_id_that_is_not_a_uuid_is_mapped_to_one_the_same_each_time(
     assert len(run["id"]) == 36
 
 
-def test_a_run_id_in_capitals_is_the_same_run(calls: Calls) -> None:
+def test_run_ids_ignore_case(calls: Calls) -> None:
     run = new_run_id()
     calls.report("START", run.upper(), "j")
     calls.report("COMPLETE", run, "j")
@@ -283,7 +284,7 @@ def test_unknown_facets_are_kept_word_for_word(calls: Calls) -> None:
     assert body in calls.client.get(path("jobs", "runs", run, "events")).text
 
 
-def test_events_without_a_schema_url_are_told_apart_by_what_they_hold(calls: Calls) -> None:
+def test_events_without_a_schema_url_are_recognized_by_content(calls: Calls) -> None:
     for event in (
         calls.event("COMPLETE", new_run_id(), "j", outputs=["o"]),
         dataset_event(calls, "d", **schema("id")),
@@ -300,32 +301,34 @@ def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
     run, many = new_run_id(), 1500
     wide = schema(*(f"column_{number}" for number in range(5_000)))
     wordy = {"documentation": {"description": "word " * 200_000 + "".join(map(str, range(90_000)))}}
-    inputs = [calls.named(f"in/{number}") for number in range(many)]
-    outputs = [calls.named("wide", **wide, **wordy)]
-    outputs += [calls.named(f"out/{number}") for number in range(many)]
+    inputs = [calls.dataset_ref(f"in/{number}") for number in range(many)]
+    outputs = [calls.dataset_ref("wide", **wide, **wordy)]
+    outputs += [calls.dataset_ref(f"out/{number}") for number in range(many)]
     calls.report("COMPLETE", run, "j", inputs=inputs, outputs=outputs)
 
-    found = calls.run(run)
-    assert len(found["inputDatasetVersions"]) == many
-    assert len(found["outputDatasetVersions"]) == many + 1
+    stored = calls.run(run)
+    assert len(stored["inputDatasetVersions"]) == many
+    assert len(stored["outputDatasetVersions"]) == many + 1
     assert len(calls.dataset("wide")["fields"]) == 5_000
     assert len(calls.get("lineage", nodeId=f"run:{run}")["graph"]) == 2 * many + 2
 
 
-def test_a_dataset_that_an_event_names_twice_is_there_once(calls: Calls) -> None:
+def test_a_dataset_named_twice_in_an_event_exists_once(calls: Calls) -> None:
     run = new_run_id()
-    outputs = [calls.named("d", **schema("a")), calls.named("d", **schema("b")), calls.named("d")]
+    outputs = [
+        calls.dataset_ref("d", **schema("a")),
+        calls.dataset_ref("d", **schema("b")),
+        calls.dataset_ref("d"),
+    ]
     calls.report("COMPLETE", run, "j", inputs=["d", "d"], outputs=outputs)
-    found = calls.run(run)
-    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+    dataset = calls.run(run)
+    assert [v["number"] for v in dataset["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in dataset["outputDatasetVersions"]] == [2]
     assert [field["name"] for field in calls.dataset("d")["fields"]] == ["b"]
 
 
 @pytest.mark.parametrize("by_job", [False, True])
-def test_what_an_event_without_a_run_brought_back_was_there_from_then_on(
-    calls: Calls, by_job: bool
-) -> None:
+def test_a_restoring_event_without_a_run_counts_from_its_time(calls: Calls, by_job: bool) -> None:
     drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     calls.send(dataset_event(calls, "d", **schema("id")))
     calls.send(dropped := dataset_event(calls, "d", **drop))
@@ -336,8 +339,8 @@ def test_what_an_event_without_a_run_brought_back_was_there_from_then_on(
 
     def deleted(at: str) -> bool:
         node = f"dataset:{calls.namespace}:d"
-        found = calls.get("lineage", nodeId=node, hops=0, asOf=at)
-        return bool(found["graph"][0]["data"]["deleted"])
+        page = calls.get("lineage", nodeId=node, hops=0, asOf=at)
+        return bool(page["graph"][0]["data"]["deleted"])
 
     assert deleted(dropped["eventTime"])
     assert not deleted(back["eventTime"])

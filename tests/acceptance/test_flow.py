@@ -9,7 +9,7 @@ from penstock.demo.story import NAMESPACE, READINGS, WEATHER_LOTS
 from penstock.schema.operations import BadLots
 from tests.dask_cluster import Cluster
 from tests.databases import sqlite_database
-from tests.flow_site import FlowSite, expected, found
+from tests.flow_site import FlowSite, actual_outcome, expected_outcome
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_a_deposit_flows_to_the_last_lot_at_scale(at_scale: FlowSite) -> None:
 
 
 def assert_the_story_ends_well(site: FlowSite) -> None:
-    lot = site.tell_all()
-    assert found(site, lot) == expected()
+    lot = site.run_story()
+    assert actual_outcome(site, lot) == expected_outcome()
     client = site.client
     # The flaky part was tried twice, the other once: its result stayed.
     parts = client.arc_lot(NAMESPACE, "clean", lot)
@@ -75,4 +75,4 @@ def assert_the_story_ends_well(site: FlowSite) -> None:
     assert deposited.deposits[0].depositor == "hydrology@example.org"
     plan = client.plan_replay(BadLots(namespace=NAMESPACE, dataset=READINGS, lot=lot))
     assert {step.job for step in plan.steps} == {"clean", "alerts", "totals", "bulletin"}
-    assert site.broken() == []
+    assert site.broken_invariants() == []

@@ -17,9 +17,9 @@ from penstock.lots.outbox import events_after
 from penstock.schema.lots import Lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
-from tests.checked import assert_all_holds
 from tests.doors.waiting import until
 from tests.ingest_stores import new_jobs
+from tests.invariants import assert_all_holds
 from tests.web import content
 
 NS = "default"

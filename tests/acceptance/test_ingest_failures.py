@@ -96,8 +96,8 @@ def test_one_batch_from_servers_that_misbehave(site: Site) -> None:
         assert jobs[name].status is IngestState.FAILED, name
         assert jobs[name].last_successful_status is IngestState.PROVISIONING
         assert why in jobs[name].message
-    assert site.web.asked("/cut")[1].headers["range"] == f"bytes={HALF}-"
-    assert len(site.web.asked("/down")) == 4
+    assert site.web.requests_to("/cut")[1].headers["range"] == f"bytes={HALF}-"
+    assert len(site.web.requests_to("/down")) == 4
     report = site.report(batch)
     assert report.kind == "status"
     assert report.successful_jobs == ids(jobs, GOOD)
@@ -127,7 +127,7 @@ def test_a_batch_is_resumed_when_its_servers_work_again(site: Site) -> None:
     assert {jobs[name].retry_count for name in GOOD} == {0}
     later = [request.path for request in site.web.requests[asked:]]
     assert sorted(path for path in later if path != "/callback") == sorted(f"/{n}" for n in BAD)
-    assert site.web.asked("/forever")[-1].headers["range"] == "bytes=4000-"
+    assert site.web.requests_to("/forever")[-1].headers["range"] == "bytes=4000-"
     report = site.report(batch)
     assert report.kind == "update"
     assert report.newly_successful == ids(jobs, mended)
@@ -165,7 +165,7 @@ def test_a_resume_keeps_good_files(site: Site) -> None:
         job = site.reach(batch, IngestState.COMPLETED)
     assert site.content(job.identifiers.primary) == {**good, "c.csv": BODY}
     for path, times in {"/a.csv": 1, "/b.csv": 1, "/c.csv": 2, "/object.checkm": 1}.items():
-        assert len(site.web.asked(path)) == times, path
+        assert len(site.web.requests_to(path)) == times, path
 
 
 def test_a_resume_after_storage_was_broken(site: Site, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_resume_after_storage_was_broken(site: Site, tmp_path: Path) -> None:
     assert site.desk.resume_job(ADMIN, job.id).status is IngestState.PROCESSING
     with site.working():
         job = site.reach(batch, IngestState.COMPLETED)
-    assert len(site.web.asked("/map.csv")) == 1
+    assert len(site.web.requests_to("/map.csv")) == 1
     assert job.identifiers.primary is not None
     assert list(vault.rglob("map.csv"))
 

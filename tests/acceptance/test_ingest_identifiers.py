@@ -179,4 +179,4 @@ def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
     assert "EZID mints ARKs that are in use" in job.message
     assert taken in job.message
     assert "resume the job" in job.message
-    assert len(site.web.asked(f"/ezid/shoulder/{SHOULDER}", "POST")) == 2
+    assert len(site.web.requests_to(f"/ezid/shoulder/{SHOULDER}", "POST")) == 2

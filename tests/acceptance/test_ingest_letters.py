@@ -22,7 +22,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ben is refused for good, and Carl at the first try."""
     site.make_collection(mail=TO, callback=None, callback_secret=None)
     site.mail.refuse("ben@example.org")
-    site.mail.tempfail("carl@example.org")
+    site.mail.defer("carl@example.org")
 
     send = site.context.outbound.mailer.send
 
@@ -30,7 +30,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             return send(letter)
         finally:
-            site.mail.behave()
+            site.mail.recover()
             site.mail.refuse("ben@example.org")
 
     monkeypatch.setattr(site.context.outbound.mailer, "send", send_once)
@@ -54,13 +54,13 @@ def _completed(site: Site) -> Batch:
 
 
 def test_a_report_is_delivered_after_the_mail_server_was_down(site: Site) -> None:
-    site.mail.tempfail()
+    site.mail.defer()
     batch = _completed(site)
     assert f"the mail to {DEPOSITOR} is not sent yet: " in batch.message
     assert "it is tried again until " in batch.message
     assert site.letters() == []
 
-    site.mail.behave()
+    site.mail.recover()
     site.clock.ahead = 3600 * SECOND
     with site.working("batch-reporting"):
         until(lambda: site.batch(batch).message == "")
@@ -97,7 +97,7 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
 
 
 def test_a_letter_is_abandoned_after_days_with_a_message(site: Site) -> None:
-    site.mail.tempfail()
+    site.mail.defer()
     batch = _completed(site)
 
     site.clock.ahead = 6 * DAY
@@ -110,10 +110,10 @@ def test_a_letter_is_abandoned_after_days_with_a_message(site: Site) -> None:
 
 
 def test_two_workers_do_not_send_one_letter_twice(site: Site) -> None:
-    site.mail.tempfail()
+    site.mail.defer()
     _completed(site)
     site.clock.ahead = 3600 * SECOND
-    site.mail.behave()
+    site.mail.recover()
     with site.plane.catalog.read() as tx:
         [waiting] = due_letters(tx, site.clock(), 10)
 

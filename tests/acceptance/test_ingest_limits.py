@@ -68,7 +68,7 @@ def test_once_a_size_cannot_be_had_the_other_files_are_not_asked_about(site: Sit
     with site.working("batch-pending", "pending", "estimating"):
         job = site.reach(batch, IngestState.PROVISIONING)
     assert (job.space_needed, job.priority) == (0, 15)
-    assert sum(len(site.web.asked(f"/{n}", "HEAD")) for n in range(60)) < 30
+    assert sum(len(site.web.requests_to(f"/{n}", "HEAD")) for n in range(60)) < 30
 
 
 def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site) -> None:

@@ -39,9 +39,9 @@ from penstock.states import BatchState, IngestState
 from penstock.store.write_queue import WriteQueue
 from tests.acceptance import arc_workloads
 from tests.acceptance.ingest_site import ADMIN, Site, row
-from tests.checked import assert_all_holds
 from tests.contract.provenance_site import name_of, verify
 from tests.doors.waiting import until
+from tests.invariants import assert_all_holds
 from tests.web import content, status
 
 NS = "default"

@@ -12,9 +12,9 @@ from penstock.ingest.stages import STAGE_NAMES
 from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
-from tests.checked import assert_all_holds
 from tests.contract.provenance_site import name_of, provenance
 from tests.doors.waiting import until
+from tests.invariants import assert_all_holds
 from tests.web import content, status
 
 NS = "default"

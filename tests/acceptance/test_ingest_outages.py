@@ -17,10 +17,10 @@ from penstock.plane import Plane
 from penstock.schema.ingest import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Site, row
+from tests.clocks import AdjustableClock
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
-from tests.moments import Moment
 from tests.object_server import new_bucket
 from tests.web import Web, content, status
 from tests.wire import Wire
@@ -40,7 +40,7 @@ def site(
     monkeypatch.setattr("penstock.ingest.context.AWAY_RETRY_SECONDS", PAUSE_SECONDS_MAX)
     monkeypatch.setattr("penstock.ingest.context.RETRY_SECONDS", PAUSE_SECONDS_MAX)
     with Web() as web, MailServer.start() as mail:
-        clock = Moment()
+        clock = AdjustableClock()
         settings = Settings(
             database=sqlite_database(tmp_path / "penstock.db"),
             objects=objects,
@@ -215,7 +215,7 @@ class TestOneStorageOfSeveral:
     ) -> None:
         far = site.make_collection("far", storage=new_bucket(object_server))
         near = site.context.collections.get("maps")
-        wire.be_silent()
+        wire.stall()
         with ThreadPoolExecutor(2) as threads:
             opening = threads.submit(site.context.storage.depository, far)
             until(wire.met.is_set)

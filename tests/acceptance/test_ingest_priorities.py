@@ -38,7 +38,7 @@ def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None
         gate.open()
         assert site.ended(batch).status is BatchState.COMPLETED
     assert site.job(job).priority == 1
-    assert len(site.web.asked("/gated.csv")) == 1
+    assert len(site.web.requests_to("/gated.csv")) == 1
 
 
 def test_only_open_jobs_get_another_priority(site: Site) -> None:

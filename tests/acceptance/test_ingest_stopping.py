@@ -80,7 +80,7 @@ def test_stopping_while_a_callback_is_not_taken(site: Site) -> None:
     assert (job.status, job.locked_by) == (IngestState.NOTIFY, "")
     assert site.run(batch)[0].status is BatchState.COMPLETED
     assert len(site.receiver.calls) == 1
-    assert len(site.web.asked("/callback", "POST")) == 2
+    assert len(site.web.requests_to("/callback", "POST")) == 2
 
 
 def test_stopping_while_a_file_drips(site: Site) -> None:
@@ -102,6 +102,6 @@ def test_stopping_while_a_file_drips(site: Site) -> None:
         assert dripping.wait(HANG_SECONDS)
     assert site.only_job(batch).status is IngestState.DOWNLOADING
     assert site.run(batch)[0].status is BatchState.COMPLETED
-    [_, again] = site.web.asked("/map.csv")
+    [_, again] = site.web.requests_to("/map.csv")
     assert again.headers["range"].startswith("bytes=")
     assert site.content(site.only_job(batch).identifiers.primary) == {"map.csv": BODY}

@@ -14,7 +14,7 @@ from penstock.states import BatchState, IngestState
 from penstock.zookeeper import Create, Delete, Set, ZooKeeperSession
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.doors.commands import program
-from tests.ingest_stores import Backend, opened_backend, processing_batch, submission
+from tests.ingest_stores import Backend, open_backend, processing_batch, submission
 from tests.web import content
 
 QUEUE_HOLD = "/locks/queue/ingest"
@@ -24,7 +24,7 @@ in_zookeeper = pytest.mark.parametrize("site", ["zookeeper"], indirect=True)
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with opened_backend("zookeeper", request, tmp_path) as backend:
+    with open_backend("zookeeper", request, tmp_path) as backend:
         yield backend
 
 

@@ -1,4 +1,4 @@
-"""The facets that mean something: what each of them changes in the catalog."""
+"""The facets that Penstock interprets, and their effect on the catalog."""
 
 import pytest
 
@@ -6,9 +6,7 @@ from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, 
 
 
 @pytest.mark.parametrize("facet", ["parent", "parentRun"])
-def test_a_parent_facet_makes_the_parent_and_the_childs_short_name(
-    calls: Calls, facet: str
-) -> None:
+def test_a_parent_facet_creates_the_parent_and_short_name(calls: Calls, facet: str) -> None:
     child, parent = new_run_id(), new_run_id()
     job = {"namespace": calls.namespace, "name": "dag"}
     facets = {facet: {"run": {"runId": parent}, "job": job}}
@@ -24,7 +22,7 @@ def test_a_parent_facet_makes_the_parent_and_the_childs_short_name(
     assert task["parentJobUuid"] is not None
 
 
-def test_a_parent_known_from_its_child_takes_its_own_events(calls: Calls) -> None:
+def test_a_parent_created_by_its_child_accepts_its_own_events(calls: Calls) -> None:
     child, parent = new_run_id(), "the parent"
     job = {"namespace": calls.namespace, "name": "dag"}
     at = calls.now()
@@ -41,19 +39,19 @@ def test_a_parent_known_from_its_child_takes_its_own_events(calls: Calls) -> Non
 
 def test_a_symlink_is_a_second_name_of_the_same_dataset(calls: Calls) -> None:
     second = {"namespace": calls.namespace, "name": "shop.orders", "type": "TABLE"}
-    output = calls.named("/lake/orders", symlinks={"identifiers": [second]}, **schema("id"))
+    output = calls.dataset_ref("/lake/orders", symlinks={"identifiers": [second]}, **schema("id"))
     calls.report("COMPLETE", new_run_id(), "write", outputs=[output])
     reader = new_run_id()
     calls.report("COMPLETE", reader, "read", inputs=["shop.orders"])
 
-    found = calls.dataset("shop.orders")
-    assert found == calls.dataset("/lake/orders")
-    assert found["aliases"] == [second]
+    dataset = calls.dataset("shop.orders")
+    assert dataset == calls.dataset("/lake/orders")
+    assert dataset["aliases"] == [second]
     [read] = calls.run(reader)["inputDatasetVersions"]
-    assert read["datasetVersionId"]["version"] == found["currentVersion"]
+    assert read["datasetVersionId"]["version"] == dataset["currentVersion"]
     assert read["datasetVersionId"]["name"] == "/lake/orders"
-    listed = calls.get("namespaces", calls.namespace, "datasets")
-    assert [dataset["name"] for dataset in listed["datasets"]] == ["/lake/orders"]
+    page = calls.get("namespaces", calls.namespace, "datasets")
+    assert [dataset["name"] for dataset in page["datasets"]] == ["/lake/orders"]
     graph = calls.get("lineage", nodeId=f"dataset:{calls.namespace}:shop.orders")["graph"]
     assert {node["data"]["name"] for node in graph} == {"/lake/orders", "write", "read"}
 
@@ -65,10 +63,10 @@ def column_lineage(calls: Calls, source: str, *columns: str) -> Document:
     return {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
 
 
-def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) -> None:
-    orders = calls.named("orders", **schema("price", "tax"))
+def test_column_lineage_shows_the_sources_of_a_field(calls: Calls) -> None:
+    orders = calls.dataset_ref("orders", **schema("price", "tax"))
     facets = schema("total") | column_lineage(calls, "orders", "price", "tax")
-    totals = calls.named("totals", **facets)
+    totals = calls.dataset_ref("totals", **facets)
     calls.report("COMPLETE", new_run_id(), "sum", inputs=[orders], outputs=[totals])
 
     [column] = calls.dataset("totals")["columnLineage"]
@@ -90,7 +88,7 @@ def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) ->
     assert any(n["id"] == node for n in down["graph"])
 
 
-def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> None:
+def test_an_input_field_with_only_indirect_steps_is_marked(calls: Calls) -> None:
     raw = {"namespace": calls.namespace, "name": "raw"}
     case = {"type": "INDIRECT", "subtype": "CONDITIONAL"}
     copy = {"type": "DIRECT", "subtype": "IDENTITY"}
@@ -99,7 +97,7 @@ def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> Non
         raw | {"field": "price", "transformations": [case, copy]},
     ]
     lineage = {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
-    totals = calls.named("totals", **schema("total"), **lineage)
+    totals = calls.dataset_ref("totals", **schema("total"), **lineage)
 
     calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
 
@@ -114,11 +112,11 @@ def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> Non
 
 
 @pytest.mark.parametrize("by_run", [True, False])
-def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_is_no_dataset(
+def test_column_lineage_shows_unknown_sources_without_creating_datasets(
     calls: Calls, by_run: bool
 ) -> None:
     lineage = column_lineage(calls, "seed", "price")
-    totals = calls.named("totals", **schema("total"), **lineage)
+    totals = calls.dataset_ref("totals", **schema("total"), **lineage)
     if by_run:
         calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
     else:
@@ -134,29 +132,29 @@ def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_i
         f"datasetField:{calls.namespace}:{field}" for field in ("totals:total", "seed:price")
     )
     now = calls.get("column-lineage", nodeId=node)
-    for asked in (now, calls.get("column-lineage", nodeId=node, asOf=calls.now())):
-        graph = asked["graph"]
-        found = {shown["id"]: shown["data"] for shown in graph}
-        assert found.keys() == {node, seed}
-        assert (found[seed]["datasetVersion"], found[seed]["fieldType"]) == (None, "")
+    for answer in (now, calls.get("column-lineage", nodeId=node, asOf=calls.now())):
+        graph = answer["graph"]
+        nodes = {each["id"]: each["data"] for each in graph}
+        assert nodes.keys() == {node, seed}
+        assert (nodes[seed]["datasetVersion"], nodes[seed]["fieldType"]) == (None, "")
     calls.get("namespaces", calls.namespace, "datasets", "seed", status=404)
-    listed = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
-    assert [d["name"] for d in listed] == ["totals"]
+    datasets = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
+    assert [d["name"] for d in datasets] == ["totals"]
 
-    made = calls.named("seed", **schema("price"))
-    calls.report("COMPLETE", new_run_id(), "load", outputs=[made])
+    output = calls.dataset_ref("seed", **schema("price"))
+    calls.report("COMPLETE", new_run_id(), "load", outputs=[output])
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert {shown["id"]: shown["data"]["fieldType"] for shown in graph} == {
+    assert {each["id"]: each["data"]["fieldType"] for each in graph} == {
         node: "INTEGER",
         seed: "INTEGER",
     }
     calls.ask("DELETE", path("namespaces", calls.namespace, "datasets", "seed"))
     graph = calls.get("column-lineage", nodeId=node)["graph"]
-    assert [shown["id"] for shown in graph] == [node]
+    assert [each["id"] for each in graph] == [node]
 
 
-def test_a_field_whose_name_cannot_be_kept_is_none(calls: Calls) -> None:
-    odd = calls.named("odd", **schema("id", "a\x00b"))
+def test_a_field_with_an_invalid_name_is_omitted(calls: Calls) -> None:
+    odd = calls.dataset_ref("odd", **schema("id", "a\x00b"))
     calls.report("COMPLETE", new_run_id(), "make", outputs=[odd])
     assert [field["name"] for field in calls.dataset("odd")["fields"]] == ["id"]
     graph = calls.get("column-lineage", nodeId=f"dataset:{calls.namespace}:odd")["graph"]
@@ -168,27 +166,31 @@ def lifecycle(change: str) -> Document:
 
 
 def test_a_dropped_dataset_is_deleted_until_it_is_written_again(calls: Calls) -> None:
-    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id"))])
-    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **schema("id"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
     assert calls.dataset("d")["deleted"]
-    listed = calls.get("namespaces", calls.namespace, "datasets")
-    assert (listed["datasets"], listed["totalCount"]) == ([], 0)
+    page = calls.get("namespaces", calls.namespace, "datasets")
+    assert (page["datasets"], page["totalCount"]) == ([], 0)
 
     calls.report(
-        "COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **lifecycle("CREATE"))]
+        "COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **lifecycle("CREATE"))]
     )
-    found = calls.dataset("d")
-    assert (found["deleted"], found["lastLifecycleState"]) == (False, "CREATE")
-    assert found["currentVersionNumber"] == 3
+    dataset = calls.dataset("d")
+    assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "CREATE")
+    assert dataset["currentVersionNumber"] == 3
     states = [version["lifecycleState"] for version in calls.versions("d")]
     assert states == ["", "DROP", "CREATE"]
 
 
-def test_a_later_reader_brings_a_dropped_dataset_back_and_an_earlier_one_does_not(
+def test_only_a_later_reader_restores_a_dropped_dataset(
     calls: Calls,
 ) -> None:
     before = calls.now()
-    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
     calls.report("START", new_run_id(), "read", inputs=["d"], at=before)
     assert calls.dataset("d")["deleted"]
     calls.report("START", new_run_id(), "read", inputs=["d"])
@@ -197,39 +199,41 @@ def test_a_later_reader_brings_a_dropped_dataset_back_and_an_earlier_one_does_no
 
 def test_a_failed_drop_drops_nothing(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
-    calls.report("FAIL", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
-    found = calls.dataset("d")
-    assert (found["deleted"], found["lastLifecycleState"]) == (False, "")
-    assert found["currentVersionNumber"] == 1
+    calls.report(
+        "FAIL", new_run_id(), "drop", outputs=[calls.dataset_ref("d", **lifecycle("DROP"))]
+    )
+    dataset = calls.dataset("d")
+    assert (dataset["deleted"], dataset["lastLifecycleState"]) == (False, "")
+    assert dataset["currentVersionNumber"] == 1
 
 
-def test_nominal_times_say_which_interval_a_run_is_for(calls: Calls) -> None:
+def test_nominal_times_give_the_interval_of_a_run(calls: Calls) -> None:
     run = new_run_id()
     times = {"nominalStartTime": "2026-11-14T00:00:00Z", "nominalEndTime": "2026-11-15T00:00:00Z"}
     calls.report("START", run, "j", run_facets={"nominalTime": times})
     calls.report("COMPLETE", run, "j")
-    found = calls.run(run)
-    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
-    assert found["nominalEndTime"] == "2026-11-15T00:00:00.000Z"
-    assert found["facets"]["nominalTime"] == times
+    shown = calls.run(run)
+    assert shown["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert shown["nominalEndTime"] == "2026-11-15T00:00:00.000Z"
+    assert shown["facets"]["nominalTime"] == times
 
 
-def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Calls) -> None:
+def test_tags_of_jobs_datasets_and_fields_accumulate_for_search(calls: Calls) -> None:
     word = calls.namespace[-12:]
     marks = [{"key": f"pii{word}", "value": "true", "source": "X"}, {"key": "tier", "value": "1"}]
     on_field = {"tags": [*marks, {"key": "gdpr", "value": "true", "field": "email"}]}
-    output = calls.named("people", tags=on_field, **schema("id", "email"))
+    output = calls.dataset_ref("people", tags=on_field, **schema("id", "email"))
     calls.report("START", new_run_id(), "j", job_facets={"tags": {"tags": marks}}, outputs=[output])
     calls.report(
         "COMPLETE",
         new_run_id(),
         "j",
-        outputs=[calls.named("people", tags={"tags": [{"key": "gold"}]})],
+        outputs=[calls.dataset_ref("people", tags={"tags": [{"key": "gold"}]})],
     )
 
-    found = calls.dataset("people")
-    assert found["tags"] == ["gold", f"pii{word}", "tier:1"]
-    tags = {field["name"]: field["tags"] for field in found["fields"]}
+    dataset = calls.dataset("people")
+    assert dataset["tags"] == ["gold", f"pii{word}", "tier:1"]
+    tags = {field["name"]: field["tags"] for field in dataset["fields"]}
     assert tags == {"id": [], "email": ["gdpr"]}
     assert calls.job("j")["tags"] == [f"pii{word}", "tier:1"]
     results = calls.get("search", q=f"pii{word}")["results"]
@@ -245,7 +249,7 @@ def test_documentation_and_code_location_describe_jobs_and_datasets(calls: Calls
         "sourceCodeLocation": {"type": "git", "url": "https://git.example.org/sum.py"},
         "jobType": {"processingType": "BATCH", "integration": "X", "jobType": "QUERY"},
     }
-    output = calls.named("d", documentation={"description": "the sums"})
+    output = calls.dataset_ref("d", documentation={"description": "the sums"})
     calls.report("COMPLETE", new_run_id(), "j", job_facets=job_facets, outputs=[output])
     job = calls.job("j")
     assert (job["description"], job["location"], job["type"]) == (
@@ -262,22 +266,26 @@ def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) 
         "dataQualityAssertions": {"assertions": [{"assertion": "not_null", "success": True}]},
     }
     statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
-    read = calls.named("in") | {"inputFacets": metrics}
-    written = calls.named("out") | {"outputFacets": statistics}
+    input = calls.dataset_ref("in") | {"inputFacets": metrics}
+    output = calls.dataset_ref("out") | {"outputFacets": statistics}
     first, second = new_run_id(), new_run_id()
-    calls.report("COMPLETE", first, "j", inputs=[read], outputs=[written])
+    calls.report("COMPLETE", first, "j", inputs=[input], outputs=[output])
     calls.report("COMPLETE", second, "j", inputs=["in"], outputs=["out"])
 
-    [given], [made] = (calls.run(first)[f"{side}DatasetVersions"] for side in ("input", "output"))
-    assert (given["facets"], made["facets"]) == (metrics, statistics)
-    [given], [made] = (calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output"))
-    assert (given["facets"], made["facets"]) == ({}, {})
+    [input_version], [output_version] = (
+        calls.run(first)[f"{side}DatasetVersions"] for side in ("input", "output")
+    )
+    assert (input_version["facets"], output_version["facets"]) == (metrics, statistics)
+    [input_version], [output_version] = (
+        calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output")
+    )
+    assert (input_version["facets"], output_version["facets"]) == ({}, {})
 
 
-def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> None:
+def test_the_writer_sets_the_data_source_of_a_dataset(calls: Calls) -> None:
     name = f"warehouse {calls.namespace[-12:]}"
     facet = {"_producer": PRODUCER, "_schemaURL": SPEC, "name": name, "uri": "postgres://db:5432"}
-    output = calls.named("d", dataSource=facet)
+    output = calls.dataset_ref("d", dataSource=facet)
     calls.report("COMPLETE", new_run_id(), "j", inputs=["raw"], outputs=[output])
     assert calls.dataset("d")["sourceName"] == name
     source = calls.get("sources", name)
@@ -302,17 +310,18 @@ def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> N
     ],
     ids=lambda facet: str(facet)[:40],
 )
-def test_a_facet_of_the_wrong_shape_is_kept_and_means_nothing(
-    calls: Calls, facet: Document
-) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **facet)])
-    found = calls.dataset("d")
-    assert found["facets"] == {name: value for name, value in facet.items() if value is not None}
-    assert found["fields"] in ([], [{"name": "id", "type": None, "tags": [], "description": None}])
-    assert (found["description"], found["tags"], found["deleted"]) == (None, [], False)
+def test_a_facet_of_the_wrong_shape_is_kept_and_ignored(calls: Calls, facet: Document) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **facet)])
+    dataset = calls.dataset("d")
+    assert dataset["facets"] == {name: value for name, value in facet.items() if value is not None}
+    assert dataset["fields"] in (
+        [],
+        [{"name": "id", "type": None, "tags": [], "description": None}],
+    )
+    assert (dataset["description"], dataset["tags"], dataset["deleted"]) == (None, [], False)
 
 
-def test_facets_name_nothing_by_dots_which_mean_folders_in_paths(calls: Calls) -> None:
+def test_facet_names_of_only_dots_are_ignored(calls: Calls) -> None:
     parent = {"run": {"runId": "p"}, "job": {"namespace": calls.namespace, "name": ".."}}
     second = [
         {"namespace": calls.namespace, "name": name, "type": "TABLE"} for name in ("..", "out2")
@@ -327,9 +336,9 @@ def test_facets_name_nothing_by_dots_which_mean_folders_in_paths(calls: Calls) -
     outputs = [{"namespace": calls.namespace, "name": "out", "facets": facets}]
     calls.report("COMPLETE", run, "job", run_facets={"parent": parent}, outputs=outputs)
     assert calls.run(run)["parent"] is None
-    found = calls.dataset("out")
-    assert [alias["name"] for alias in found["aliases"]] == ["out2"]
-    assert found["tags"] == ["kept"]
-    assert found["sourceName"] == calls.namespace
-    # A column may be called so: R calls one "." that has no name.
-    assert [field["name"] for field in found["fields"]] == ["x", "."]
+    dataset = calls.dataset("out")
+    assert [alias["name"] for alias in dataset["aliases"]] == ["out2"]
+    assert dataset["tags"] == ["kept"]
+    assert dataset["sourceName"] == calls.namespace
+    # A column may have this name: R names an unnamed column ".".
+    assert [field["name"] for field in dataset["fields"]] == ["x", "."]

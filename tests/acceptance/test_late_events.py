@@ -1,19 +1,19 @@
-"""Events that come late, twice or in the wrong order, seen from outside."""
+"""Events that arrive late, twice or in the wrong order, seen through the API."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.acceptance.calls import Calls, new_run_id, pinned, schema
+from tests.acceptance.calls import Calls, new_run_id, schema, version_numbers
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "late"])
-def test_between_runs_the_later_completion_by_event_time_owns_the_current_version(
+def test_the_run_that_completed_last_owns_the_current_version(
     calls: Calls, order: tuple[int, int]
 ) -> None:
     runs = [new_run_id(), new_run_id()]
     events = [
-        calls.event("COMPLETE", run, "j", outputs=[calls.named("d", **schema(f"f{number}"))])
+        calls.event("COMPLETE", run, "j", outputs=[calls.dataset_ref("d", **schema(f"f{number}"))])
         for number, run in enumerate(runs)
     ]
     for index in order:
@@ -34,10 +34,10 @@ def test_a_late_start_does_not_reset_a_run(calls: Calls, end: str) -> None:
     calls.send(start)
     calls.send(start)
 
-    found = calls.run(run)
-    assert (found["state"], found["endedAt"]) == (ended["state"], ended["endedAt"])
-    assert found["startedAt"][:19] == start["eventTime"][:19]
-    assert [v["datasetVersionId"]["name"] for v in found["inputDatasetVersions"]] == ["a"]
+    shown = calls.run(run)
+    assert (shown["state"], shown["endedAt"]) == (ended["state"], ended["endedAt"])
+    assert shown["startedAt"][:19] == start["eventTime"][:19]
+    assert [v["datasetVersionId"]["name"] for v in shown["inputDatasetVersions"]] == ["a"]
     assert calls.job("j")["latestRun"]["state"] == ended["state"]
     assert [d["name"] for d in calls.job("j")["inputs"]] == ["a"]
 
@@ -45,7 +45,7 @@ def test_a_late_start_does_not_reset_a_run(calls: Calls, end: str) -> None:
 def test_an_event_that_comes_twice_counts_once(calls: Calls) -> None:
     run = new_run_id()
     event = calls.event(
-        "COMPLETE", run, "j", inputs=["a"], outputs=[calls.named("b", **schema("id"))]
+        "COMPLETE", run, "j", inputs=["a"], outputs=[calls.dataset_ref("b", **schema("id"))]
     )
     calls.send(event)
     before = [
@@ -66,7 +66,7 @@ def test_an_event_that_comes_twice_counts_once(calls: Calls) -> None:
     assert after == before
 
 
-def test_what_a_run_read_never_changes(calls: Calls) -> None:
+def test_the_inputs_of_a_run_never_change(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     reader = new_run_id()
     calls.report("START", reader, "use", inputs=["d"])
@@ -76,33 +76,35 @@ def test_what_a_run_read_never_changes(calls: Calls) -> None:
     assert (read["number"], calls.dataset("d")["currentVersionNumber"]) == (1, 2)
 
 
-def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(calls: Calls) -> None:
-    """The first version is known from its readers alone; the second was written."""
+def test_readers_of_a_later_version_do_not_change_earlier_ones(calls: Calls) -> None:
+    """Only readers reported the first version; a run wrote the second one."""
 
     def read(run: str, *fields: str) -> None:
-        calls.report("START", run, "use", inputs=[calls.named("d", **schema(*fields))])
+        calls.report("START", run, "use", inputs=[calls.dataset_ref("d", **schema(*fields))])
 
     first, second = new_run_id(), new_run_id()
     read(first, "id")
-    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id", "x"))])
+    calls.report(
+        "COMPLETE", new_run_id(), "make", outputs=[calls.dataset_ref("d", **schema("id", "x"))]
+    )
     read(second, "id", "x")
 
-    def known() -> list[list[str]]:
+    def field_names() -> list[list[str]]:
         return [[field["name"] for field in each["fields"]] for each in calls.versions("d")]
 
-    assert known() == [["id"], ["id", "x"]]
-    read(first, "id", "y")  # who reads it may still tell of it
-    assert known() == [["id", "y"], ["id", "x"]]
+    assert field_names() == [["id"], ["id", "x"]]
+    read(first, "id", "y")  # a reader may still report it
+    assert field_names() == [["id", "y"], ["id", "x"]]
 
 
-def test_a_run_that_reads_and_writes_a_dataset_reads_what_was_there_before(calls: Calls) -> None:
+def test_a_run_that_updates_a_dataset_reads_the_previous_version(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     run = new_run_id()
     calls.report("COMPLETE", run, "update", outputs=["d"])
     calls.report("START", run, "update", inputs=["d"])
-    found = calls.run(run)
-    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+    shown = calls.run(run)
+    assert [v["number"] for v in shown["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in shown["outputDatasetVersions"]] == [2]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -125,8 +127,8 @@ def test_a_run_belongs_to_the_job_that_it_names_last(
     assert [each["name"] for each in job["inputs"]] == ["a"]
     assert [each["name"] for each in job["outputs"]] == ["d"]
     assert job["latestRun"]["id"] == run
-    listed = calls.get("namespaces", calls.namespace, "jobs")
-    assert ([each["name"] for each in listed["jobs"]], listed["totalCount"]) == (["k"], 1)
+    page = calls.get("namespaces", calls.namespace, "jobs")
+    assert ([each["name"] for each in page["jobs"]], page["totalCount"]) == (["k"], 1)
     calls.get("namespaces", calls.namespace, "jobs", "unknown", status=404)
 
 
@@ -144,7 +146,7 @@ def test_a_job_keeps_its_other_runs_when_one_is_renamed(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_child_may_show_that_its_parent_began_earlier_and_no_more(
+def test_a_child_event_may_only_move_its_parents_start_back(
     calls: Calls, order: tuple[int, int, int]
 ) -> None:
     parent, child = new_run_id(), new_run_id()
@@ -158,14 +160,14 @@ def test_a_child_may_show_that_its_parent_began_earlier_and_no_more(
     for index in order:
         calls.send(events[index])
     began, ended = (event["eventTime"][:19] for event in events[:2])
-    found = calls.run(parent)
-    assert (found["createdAt"][:19], found["updatedAt"][:19]) == (began, ended)
+    shown = calls.run(parent)
+    assert (shown["createdAt"][:19], shown["updatedAt"][:19]) == (began, ended)
     [version] = calls.get("namespaces", calls.namespace, "jobs", "flow", "versions")["versions"]
     assert version["createdAt"][:19] == began
     assert calls.dataset("d")["updatedAt"][:19] == ended
 
 
-def test_a_shape_is_no_younger_than_a_run_that_has_it(calls: Calls) -> None:
+def test_a_job_shape_is_as_old_as_its_first_run(calls: Calls) -> None:
     ahead = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
     calls.send(calls.event("COMPLETE", new_run_id(), "j", outputs=["d"], at=ahead))
     run = calls.run(calls.create_run("j"))
@@ -173,23 +175,23 @@ def test_a_shape_is_no_younger_than_a_run_that_has_it(calls: Calls) -> None:
     assert version["createdAt"] == run["createdAt"]
 
 
-def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:
+def test_events_and_rest_calls_may_report_one_run(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_job("j")
     run = calls.create_run("j", nominalStartTime="2026-11-14T00:00:00Z", args={"day": "14"})
     calls.report("START", run, "j", inputs=["a"])
     calls.report("RUNNING", run, "j", outputs=["b"])
-    found = calls.mark(run, "complete")
-    assert (found["state"], found["args"]) == ("COMPLETED", {"day": "14"})
-    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
-    assert [v["number"] for v in found["outputDatasetVersions"]] == [1]
+    shown = calls.mark(run, "complete")
+    assert (shown["state"], shown["args"]) == ("COMPLETED", {"day": "14"})
+    assert shown["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert [v["number"] for v in shown["outputDatasetVersions"]] == [1]
     assert calls.dataset("b")["currentVersionNumber"] == 1
 
 
 @pytest.mark.parametrize(
     ("began", "version"), [(1, 1), (3, 2)], ids=["before it was published", "after"]
 )
-def test_what_is_told_late_was_read_if_it_was_published_before_the_run_began(
+def test_a_late_version_is_an_input_if_published_before_start(
     calls: Calls, began: int, version: int
 ) -> None:
     moments = [calls.now() for _ in range(5)]
@@ -197,11 +199,11 @@ def test_what_is_told_late_was_read_if_it_was_published_before_the_run_began(
     calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
     calls.report("START", reader, "reader", inputs=["d"], at=moments[began])
     calls.report("COMPLETE", second, "maker", outputs=["d"], at=moments[2])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": 1}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": 1}
 
     calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
 
     calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
     calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
-    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
+    assert version_numbers(calls.run(reader)["inputDatasetVersions"]) == {"d": version}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.acceptance.calls import Calls, Document, pinned
+from tests.acceptance.calls import Calls, Document, version_numbers
 from tests.acceptance.lot_calls import LotCalls
 
 A, B = "DataA", "DataB"
@@ -215,7 +215,7 @@ def test_scenario_1_happy_path_job_is_complete_successfully(framework: LotCalls)
     assert (made["version"], made["run"]) == (version["version"], claim["id"])
     assert framework.calls.dataset(B)["currentVersion"] == version["version"]
     run = framework.calls.run(claim["id"])
-    assert (run["state"], set(pinned(run["outputDatasetVersions"]))) == ("COMPLETED", {B})
+    assert (run["state"], set(version_numbers(run["outputDatasetVersions"]))) == ("COMPLETED", {B})
     # JobA will not run again on the same data, and downstream jobs are clear to consume its output.
     assert framework.claim("JobA") == []
     framework.wire("JobC", [B], [])

@@ -105,12 +105,12 @@ def _in_run_facet(calls: Calls, kind: str, run: str) -> Document:
 
 def _in_dataset_facets(calls: Calls, kind: str, run: str) -> Document:
     named = {"penstock_lot": {"lot": DAY}}
-    inputs, outputs = [calls.named(RAW, **named)], [calls.named(CLEAN, **named)]
+    inputs, outputs = [calls.dataset_ref(RAW, **named)], [calls.dataset_ref(CLEAN, **named)]
     return calls.event(kind, run, JOB, inputs=inputs, outputs=outputs)
 
 
 def _in_side_facets(calls: Calls, kind: str, run: str) -> Document:
-    read, written = calls.named(RAW), calls.named(CLEAN)
+    read, written = calls.dataset_ref(RAW), calls.dataset_ref(CLEAN)
     read["inputFacets"] = written["outputFacets"] = {"penstock_lot": {"lot": DAY}}
     return calls.event(kind, run, JOB, inputs=[read], outputs=[written])
 
@@ -118,7 +118,7 @@ def _in_side_facets(calls: Calls, kind: str, run: str) -> Document:
 def _in_dimensions(calls: Calls, kind: str, run: str) -> Document:
     partitions = [{"dimensions": {"day": DAY, "country": "PL"}}]
     condition = {"type": "partition", "partitions": partitions}
-    read, written = calls.named(RAW), calls.named(CLEAN)
+    read, written = calls.dataset_ref(RAW), calls.dataset_ref(CLEAN)
     read["inputFacets"] = {"subset": {"inputCondition": condition}}
     written["outputFacets"] = {"subset": {"outputCondition": condition}}
     return calls.event(kind, run, JOB, inputs=[read], outputs=[written])
@@ -147,7 +147,7 @@ def test_a_lot_is_named(
 
 def test_places_are_no_lots(framework: LotCalls) -> None:
     calls, run = framework.calls, new_run_id()
-    written = calls.named(CLEAN)
+    written = calls.dataset_ref(CLEAN)
     place = {"type": "location", "locations": ["s3://bucket/day=1"]}
     written["outputFacets"] = {"subset": {"outputCondition": place}}
     calls.report("COMPLETE", run, JOB, outputs=[written])
@@ -158,7 +158,7 @@ def test_places_are_no_lots(framework: LotCalls) -> None:
 
 def test_an_id_that_no_lot_can_have_is_recorded_and_locks_nothing(framework: LotCalls) -> None:
     calls, run = framework.calls, new_run_id()
-    named = calls.named(CLEAN, penstock_lot={"lots": [DAY, "a/b", "x\x00y"]})
+    named = calls.dataset_ref(CLEAN, penstock_lot={"lots": [DAY, "a/b", "x\x00y"]})
     calls.report("START", run, JOB, outputs=[named])
     assert [lock["lot"] for lock in framework.live(job=JOB)] == [DAY]
     ignored = [entry["why"] for entry in framework.log(JOB) if entry["action"] == "ignore"]
@@ -258,7 +258,9 @@ def test_one_refused_event_of_a_batch_leaves_the_others_alone(framework: LotCall
     runs = [new_run_id() for _ in range(3)]
     lots = ["1", "1", "2"]
     events = [
-        calls.event("START", run, JOB, outputs=[calls.named(CLEAN, penstock_lot={"lot": lot})])
+        calls.event(
+            "START", run, JOB, outputs=[calls.dataset_ref(CLEAN, penstock_lot={"lot": lot})]
+        )
         for run, lot in zip(runs, lots, strict=True)
     ]
     answer = calls.ask("POST", path("lineage", "batch"), json=events)

@@ -1,4 +1,4 @@
-"""Names as they are in real life, and things that are deleted and come back."""
+"""Real-life names, and things that are deleted and restored."""
 
 from collections.abc import Callable
 
@@ -24,17 +24,17 @@ ODD = [
 
 
 @pytest.mark.parametrize("name", ODD, ids=lambda name: repr(name)[:24])
-def test_any_name_can_be_written_read_searched_and_drawn(calls: Calls, name: str) -> None:
+def test_any_valid_name_works_in_every_call(calls: Calls, name: str) -> None:
     spaced = Calls(calls.client, f"{calls.namespace[-12:]}{name}"[:1000])
     namespace, run = spaced.namespace, new_run_id()
-    output = spaced.named(name, **schema(name[:50]))
+    output = spaced.dataset_ref(name, **schema(name[:50]))
     spaced.report("COMPLETE", run, name, inputs=[f"{name}#in"], outputs=[output])
 
     assert spaced.dataset(name)["id"] == {"namespace": namespace, "name": name}
     assert spaced.job(name)["id"] == {"namespace": namespace, "name": name}
     assert spaced.get("namespaces", namespace)["name"] == namespace
-    listed = spaced.get("namespaces", namespace, "datasets")["datasets"]
-    assert [d["name"] for d in listed] == sorted([name, f"{name}#in"])
+    datasets = spaced.get("namespaces", namespace, "datasets")["datasets"]
+    assert [d["name"] for d in datasets] == sorted([name, f"{name}#in"])
     [version] = spaced.versions(name)
     of_dataset = ("namespaces", namespace, "datasets", name)
     assert spaced.get(*of_dataset, "versions", version["version"])["number"] == 1
@@ -50,8 +50,8 @@ def test_any_name_can_be_written_read_searched_and_drawn(calls: Calls, name: str
     assert tagged["fields"][0]["tags"] == [name]
 
 
-def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
-    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
+def test_a_deleted_dataset_is_hidden_and_can_be_restored(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d", **schema("id"))])
     before = calls.dataset("d")
     where = ("namespaces", calls.namespace, "datasets", "d")
 
@@ -59,8 +59,8 @@ def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
     calls.get(*where, status=404)
     calls.get(*where, "versions", status=404)
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 0
-    found = calls.get("search", q="d", namespace=calls.namespace, filter="DATASET")
-    assert (found["results"], found["totalCount"]) == ([], 0)
+    results = calls.get("search", q="d", namespace=calls.namespace, filter="DATASET")
+    assert (results["results"], results["totalCount"]) == ([], 0)
     nodes = calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]
     assert [node["type"] for node in nodes] == ["JOB"]
 
@@ -70,7 +70,7 @@ def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
     assert len(calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]) == 2
 
 
-def test_a_deleted_job_is_gone_and_can_be_restored(calls: Calls) -> None:
+def test_a_deleted_job_is_hidden_and_can_be_restored(calls: Calls) -> None:
     run = new_run_id()
     calls.report("COMPLETE", run, "j", outputs=["d"])
     where = ("namespaces", calls.namespace, "jobs", "j")
@@ -82,14 +82,14 @@ def test_a_deleted_job_is_gone_and_can_be_restored(calls: Calls) -> None:
     assert calls.job("j")["latestRun"]["id"] == run
 
 
-def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: Calls) -> None:
+def test_deleting_and_restoring_a_namespace_includes_its_contents(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
     where = path("namespaces", calls.namespace)
     assert calls.ask("DELETE", where)["isHidden"] is True
     for segments in (("datasets", "a"), ("datasets", "b"), ("jobs", "j")):
         calls.get("namespaces", calls.namespace, *segments, status=404)
-    listed = calls.get("namespaces", limit=10_000)["namespaces"]
-    assert all(n["name"] != calls.namespace for n in listed if not n["isHidden"])
+    namespaces = calls.get("namespaces", limit=10_000)["namespaces"]
+    assert all(n["name"] != calls.namespace for n in namespaces if not n["isHidden"])
 
     assert calls.ask("POST", f"{where}/restore")["isHidden"] is False
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
@@ -97,34 +97,34 @@ def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: C
     assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
 
 
-def listed(calls: Calls, kind: str) -> list[str]:
-    """What a namespace shows of a kind, which must be as many as it counts and search finds."""
+def names_in(calls: Calls, kind: str) -> list[str]:
+    """Return the names of one kind in a namespace. Its count and search must agree."""
     page = calls.get("namespaces", calls.namespace, kind)
     names = sorted(each["name"] for each in page[kind])
-    found = calls.get(
+    results = calls.get(
         "search", q=calls.namespace, namespace=calls.namespace, filter=kind.upper()[:-1]
     )
-    assert page["totalCount"] == found["totalCount"] == len(names)
+    assert page["totalCount"] == results["totalCount"] == len(names)
     return names
 
 
-def test_a_restored_namespace_brings_back_only_what_was_deleted_with_it(calls: Calls) -> None:
+def test_restoring_a_namespace_keeps_earlier_deletions_in_it(calls: Calls) -> None:
     drop = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     where = path("namespaces", calls.namespace)
     calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
-    calls.report("COMPLETE", new_run_id(), "k", outputs=[calls.named("dropped", **drop)])
+    calls.report("COMPLETE", new_run_id(), "k", outputs=[calls.dataset_ref("dropped", **drop)])
     calls.ask("DELETE", f"{where}/datasets/a")
     calls.ask("DELETE", f"{where}/jobs/k")
 
     calls.ask("DELETE", where)
-    assert (listed(calls, "datasets"), listed(calls, "jobs")) == ([], [])
-    calls.ask("DELETE", where)  # once more: nothing is left to hide, and nothing is lost
+    assert (names_in(calls, "datasets"), names_in(calls, "jobs")) == ([], [])
+    calls.ask("DELETE", where)  # the second delete hides nothing more and loses nothing
     calls.ask("POST", f"{where}/restore")
-    assert (listed(calls, "datasets"), listed(calls, "jobs")) == (["b"], ["j"])
+    assert (names_in(calls, "datasets"), names_in(calls, "jobs")) == (["b"], ["j"])
 
 
 @pytest.mark.parametrize("by", ["stating it", "an event"])
-def test_what_a_deleted_namespace_hid_can_be_restored_after_it_came_back_empty(
+def test_contents_can_be_restored_after_their_namespace_returned_empty(
     calls: Calls, by: str
 ) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
@@ -135,18 +135,22 @@ def test_what_a_deleted_namespace_hid_can_be_restored_after_it_came_back_empty(
     else:
         calls.report("START", new_run_id(), "k", at="2099-01-01T00:00:00Z")
     assert calls.ask("GET", where)["isHidden"] is False
-    assert listed(calls, "datasets") == []
+    assert names_in(calls, "datasets") == []
     calls.ask("POST", f"{where}/restore")
-    assert listed(calls, "datasets") == ["a", "b"]
+    assert names_in(calls, "datasets") == ["a", "b"]
 
 
 WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
     "a run that reads a dataset of it": lambda calls: Calls(
         calls.client, f"{calls.namespace}-jobs"
-    ).report("START", new_run_id(), "j", inputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    ).report(
+        "START", new_run_id(), "j", inputs=[calls.dataset_ref("d")], at="2099-01-01T00:00:00Z"
+    ),
     "a run that writes a dataset of it": lambda calls: Calls(
         calls.client, f"{calls.namespace}-jobs"
-    ).report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    ).report(
+        "COMPLETE", new_run_id(), "j", outputs=[calls.dataset_ref("d")], at="2099-01-01T00:00:00Z"
+    ),
     "stating a dataset": lambda calls: calls.put_dataset("d"),
     "stating a job": lambda calls: calls.put_job("j"),
     "restoring a dataset": lambda calls: calls.ask(
@@ -159,20 +163,18 @@ WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES_AGAIN)
-def test_a_deleted_namespace_comes_back_with_the_first_of_its_contents(
-    calls: Calls, write: str
-) -> None:
+def test_restoring_contents_restores_their_deleted_namespace(calls: Calls, write: str) -> None:
     calls.put_source("warehouse")
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d", "e"])
     calls.ask("DELETE", path("namespaces", calls.namespace))
 
     WRITES_AGAIN[write](calls)
     assert calls.get("namespaces", calls.namespace)["isHidden"] is False
-    back = listed(calls, "datasets") + listed(calls, "jobs")
+    back = names_in(calls, "datasets") + names_in(calls, "jobs")
     assert back == (["j"] if "job" in write else ["d"])
 
 
-def test_a_deleted_parent_job_comes_back_when_a_later_child_names_it(calls: Calls) -> None:
+def test_a_later_child_restores_its_deleted_parent_job(calls: Calls) -> None:
     parent = {"run": {"runId": new_run_id()}, "job": {"namespace": calls.namespace, "name": "dag"}}
     calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent})
     where = ("namespaces", calls.namespace, "jobs", "dag")
@@ -183,11 +185,11 @@ def test_a_deleted_parent_job_comes_back_when_a_later_child_names_it(calls: Call
     later = "2099-01-01T00:00:00Z"
     calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent}, at=later)
     assert calls.job("dag")["latestRun"]["id"] == parent["run"]["runId"]
-    assert listed(calls, "jobs") == ["dag", "dag.task"]
+    assert names_in(calls, "jobs") == ["dag", "dag.task"]
 
 
 @pytest.mark.parametrize("what", ["dataset", "job", "namespace"])
-def test_what_was_deleted_comes_back_when_it_is_written_again(calls: Calls, what: str) -> None:
+def test_a_later_write_restores_a_deleted_dataset(calls: Calls, what: str) -> None:
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
     segments = {"dataset": ("datasets", "d"), "job": ("jobs", "j"), "namespace": ()}[what]
     where = path("namespaces", calls.namespace, *segments)
@@ -205,7 +207,7 @@ def test_what_was_deleted_comes_back_when_it_is_written_again(calls: Calls, what
     assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
 
 
-def test_stating_a_deleted_dataset_or_job_brings_it_back(calls: Calls) -> None:
+def test_putting_a_deleted_dataset_or_job_restores_it(calls: Calls) -> None:
     calls.put_namespace()
     calls.put_source("warehouse")
     calls.put_dataset("d", fields=fields("id"))

@@ -16,8 +16,8 @@ from penstock.states import BatchState, ManifestState
 from tests.acceptance.ingest_site import Site, row
 from tests.acceptance.test_ingest_lots import deposit as some_missing
 from tests.acceptance.test_ingest_lots import mend
-from tests.checked import assert_all_holds
 from tests.contract.provenance_site import name_of, provenance, verify
+from tests.invariants import assert_all_holds
 from tests.web import content
 
 FILES = {"map.csv": b"x,y\n1,2\n" * 100, "legend.txt": "Köln, 1571\n".encode()}

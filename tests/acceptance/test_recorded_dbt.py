@@ -1,4 +1,4 @@
-"""What `dbt-ol` of openlineage-dbt 1.54 sent of a small project on DuckDB."""
+"""Events of a small project on DuckDB from `dbt-ol` of openlineage-dbt 1.54."""
 
 import pytest
 
@@ -11,12 +11,12 @@ STAGED, VIEW, BREAKS = "shop.main.stg_orders", "shop.main.orders_view", "shop.ma
 
 @pytest.fixture
 def runs(calls: Calls) -> Recording:
-    """Three times `dbt-ol run`; in the second, the model `breaks` breaks."""
+    """Three invocations of `dbt-ol run`. In the second the model `breaks` fails."""
     return Recording(calls, "dbt_runs")
 
 
-def test_models_read_what_the_same_invocation_made(runs: Recording) -> None:
-    """dbt-ol tells at its end of all models: first that each began, and then how each ended."""
+def test_models_read_versions_of_the_same_invocation(runs: Recording) -> None:
+    """dbt-ol reports all models at its end: first every start, then every result."""
     runs.send()
 
     makers = runs.makers(STAGED, DUCK)
@@ -27,7 +27,7 @@ def test_models_read_what_the_same_invocation_made(runs: Recording) -> None:
     assert len(staged) == 3
 
 
-def test_of_events_that_come_again_nothing_changes(runs: Recording) -> None:
+def test_repeated_events_change_nothing(runs: Recording) -> None:
     runs.send()
     before = [read(run) for run in runs.runs("shop.main.shop.orders_view")]
 
@@ -36,7 +36,7 @@ def test_of_events_that_come_again_nothing_changes(runs: Recording) -> None:
     assert [read(run) for run in runs.runs("shop.main.shop.orders_view")] == before
 
 
-def test_a_model_that_broke_moves_no_version(runs: Recording) -> None:
+def test_a_failed_model_does_not_change_the_current_version(runs: Recording) -> None:
     runs.send()
 
     again, broke, first = runs.runs("shop.main.shop.breaks")
@@ -62,7 +62,7 @@ def test_a_model_that_broke_moves_no_version(runs: Recording) -> None:
     ],
     ids=["at the end", "as it goes"],
 )
-def test_a_test_that_failed_is_told_with_what_it_read(
+def test_a_failed_test_is_shown_with_its_input(
     calls: Calls, recorded: str, job: str, failed: list[str]
 ) -> None:
     tests = Recording(calls, recorded)
@@ -75,5 +75,5 @@ def test_a_test_that_failed_is_told_with_what_it_read(
         for each in run["inputDatasetVersions"]
         if each["datasetVersionId"]["name"] == STAGED
     ]
-    told = facets["dataQualityAssertions"]["assertions"]
-    assert [each["assertion"] for each in told if not each["success"]] == failed
+    assertions = facets["dataQualityAssertions"]["assertions"]
+    assert [each["assertion"] for each in assertions if not each["success"]] == failed

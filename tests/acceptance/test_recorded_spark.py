@@ -1,4 +1,4 @@
-"""What openlineage-spark 1.53 sent of a small application on Spark 3.5."""
+"""Events of a small application on Spark 3.5 from openlineage-spark 1.53."""
 
 import pytest
 
@@ -12,38 +12,41 @@ JOIN = "shop_spark.adaptive_spark_plan.lake_by_country"
 
 @pytest.fixture
 def spark(calls: Calls) -> Recording:
-    """Files are read, joined, written over and added to, one of them in vain; a table is made."""
+    """Files are read, joined, overwritten and appended, once without success;
+
+    a table is created.
+    """
     recording = Recording(calls, "spark")
     recording.send()
     return recording
 
 
-def of(spark: Recording, job: str) -> list[Document]:
+def job_runs(spark: Recording, job: str) -> list[Document]:
     return spark.runs(job, "spark")
 
 
-def test_what_is_overwritten_and_appended_has_a_version_each(spark: Recording) -> None:
-    appended, overwritten = of(spark, JOIN)
+def test_each_overwrite_and_append_creates_a_version(spark: Recording) -> None:
+    appended, overwritten = job_runs(spark, JOIN)
     makers = spark.makers(f"{LAKE}/by_country", "file")
     assert {appended["id"], overwritten["id"]} < set(makers.values())
     current = spark.dataset(f"{LAKE}/by_country", "file")["currentVersion"]
     assert makers[current] == appended["id"]
 
 
-def test_a_job_that_failed_moves_no_version_though_it_says_complete_too(spark: Recording) -> None:
-    """Of a query that failed, Spark reports the job's FAIL, and then a COMPLETE of the query."""
-    [failed] = of(spark, f"{INSERT}.lake_by_country")
+def test_a_failed_job_changes_no_version_despite_its_complete(spark: Recording) -> None:
+    """For a failed query Spark sends the job's FAIL, and then a COMPLETE of the query."""
+    [failed] = job_runs(spark, f"{INSERT}.lake_by_country")
     assert failed["state"] == "FAILED"
-    appended, _ = of(spark, JOIN)
+    appended, _ = job_runs(spark, JOIN)
     by_country = spark.dataset(f"{LAKE}/by_country", "file")
     assert spark.makers(by_country["name"], "file")[by_country["currentVersion"]] == appended["id"]
     assert [field["name"] for field in by_country["fields"]] == ["country", "total"]
 
 
-def test_files_join_the_jobs_down_to_columns(spark: Recording) -> None:
-    [orders] = of(spark, f"{INSERT}.lake_orders")
+def test_files_connect_jobs_and_columns(spark: Recording) -> None:
+    [orders] = job_runs(spark, f"{INSERT}.lake_orders")
     makers = spark.makers(f"{LAKE}/orders", "file")
-    for run in of(spark, JOIN):
+    for run in job_runs(spark, JOIN):
         assert makers[read(run)[f"{LAKE}/orders"]] == orders["id"]
     columns = spark.dataset(f"{LAKE}/by_country", "file")["columnLineage"]
     [total] = [column for column in columns if column["name"] == "total"]
@@ -57,17 +60,15 @@ def test_a_table_is_found_by_its_name_in_the_warehouse(calls: Calls, spark: Reco
     assert table["name"] == "/data/warehouse/shop.db/big"
 
 
-def test_an_application_has_its_queries_for_children(calls: Calls, spark: Recording) -> None:
-    [application] = of(spark, "shop_spark")
+def test_queries_are_children_of_their_application(calls: Calls, spark: Recording) -> None:
+    [application] = job_runs(spark, "shop_spark")
     assert application["state"] == "COMPLETED"
     family = calls.ask("GET", path("jobs", "runs", application["id"], "family"))["runs"]
     recorded = {event["run"]["runId"] for event in spark.events}
     assert {member["id"] for member in family} == recorded
 
 
-def test_keys_of_joins_and_filters_are_indirect_lineage_shown_apart(
-    calls: Calls, spark: Recording
-) -> None:
+def test_join_and_filter_keys_are_shown_as_indirect_lineage(calls: Calls, spark: Recording) -> None:
     dataset = spark.dataset(f"{LAKE}/by_country", "file")
     keys = {
         (f"{LAKE}/customers", "country"): "GROUP_BY",
@@ -91,19 +92,19 @@ def test_keys_of_joins_and_filters_are_indirect_lineage_shown_apart(
     assert [each["origin"].rsplit(":", 1)[1] for each in total["inEdges"]] == ["amount"]
 
 
-def test_what_depends_on_a_join_key_is_downstream_of_it(calls: Calls, spark: Recording) -> None:
+def test_fields_that_depend_on_a_join_key_are_downstream(calls: Calls, spark: Recording) -> None:
     node = f"datasetField:{spark.space('file')}:{LAKE}/orders:customer_id"
 
-    def below(**asked: bool) -> set[str]:
-        graph = calls.get("column-lineage", nodeId=node, depth=1, withDownstream=True, **asked)
+    def downstream(**params: bool) -> set[str]:
+        graph = calls.get("column-lineage", nodeId=node, depth=1, withDownstream=True, **params)
         return {
             each["data"]["field"]
             for each in graph["graph"]
             if each["data"]["dataset"] == f"{LAKE}/by_country"
         }
 
-    assert below() == set()
-    assert below(withIndirect=True) == {"country", "total"}
+    assert downstream() == set()
+    assert downstream(withIndirect=True) == {"country", "total"}
 
 
 def _types(fields: list[Document]) -> dict[tuple[str, str], str]:

@@ -1,4 +1,4 @@
-"""Run states and dataset versions: each scenario under its own name, told in each way.
+"""Run states and dataset versions: each scenario, reported in each way.
 
 JobA produces DatasetX; JobB consumes DatasetX and produces DatasetY; JobC consumes DatasetY and
 produces DatasetZ; JobP is a parent.
@@ -101,9 +101,7 @@ def _chain_has_run_once(life: Lifecycle, then: Outcome) -> None:
     assert then.produced(b_run1) == {Y: 1}
 
 
-def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_stops(
-    life: Lifecycle, then: Outcome
-) -> None:
+def test_failed_job_chain_on_existing_datasets_stops(life: Lifecycle, then: Outcome) -> None:
     _chain_has_run_once(life, then)
 
     a_run2 = life.run_exists("JobA", writes=[X])
@@ -117,9 +115,7 @@ def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_stops(
     assert then.current(Y) == 1
 
 
-def test_failed_job_chain_produce_and_consume_existing_datasets_workflow_continues(
-    life: Lifecycle, then: Outcome
-) -> None:
+def test_failed_job_chain_on_existing_datasets_continues(life: Lifecycle, then: Outcome) -> None:
     _chain_has_run_once(life, then)
 
     a_run2 = life.run_exists("JobA", writes=[X])
@@ -161,7 +157,7 @@ def test_parent_jobs_with_successful_child_jobs(life: Lifecycle, then: Outcome) 
 
 
 def test_parent_jobs_with_failed_child_jobs(life: Lifecycle, then: Outcome) -> None:
-    """A failed run never moves the current version: JobC consumes V1, which is still current."""
+    """A failed run never changes the current version: JobC consumes V1, which is still current."""
     p_run1 = _parent_and_datasets_exist(life)
 
     b_run1 = life.run_exists("JobB", reads=[X], writes=[Y], parent=p_run1)

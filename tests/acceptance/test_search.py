@@ -1,4 +1,4 @@
-"""What search finds while things are deleted and come back."""
+"""Search results while things are deleted and restored."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.acceptance.calls import Calls, Document, fields, new_run_id, path, sc
 
 pytestmark = pytest.mark.both_databases
 
-# Every thing in the namespace has this word in its name.
+# Every name in the namespace contains this word.
 WORD = "harvest"
 ALL = {("DATASET", "harvest_in"), ("DATASET", "harvest_out"), ("JOB", "harvest_job")}
 OF = {
@@ -21,17 +21,17 @@ LEFT = {
 }
 
 
-def found(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
-    """What of the namespace is found, the same in whatever way it is asked for."""
+def search_results(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
+    """Return the search results in the namespace. Every form of the query must give the same."""
     here: Document = {"q": q, "namespace": calls.namespace}
     answers = []
-    for asked in (
+    for params in (
         here,
         here | {"sort": "UPDATE_AT"},
         here | {"after": "2000-01-01T00:00:00Z"},
         {"q": f"{q} {calls.namespace}"},
     ):
-        answer = calls.get("search", **asked)
+        answer = calls.get("search", **params)
         assert answer["totalCount"] == len(answer["results"])
         answers.append({(each["type"], each["name"]) for each in answer["results"]})
     assert all(answer == answers[0] for answer in answers)
@@ -39,7 +39,7 @@ def found(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
 
 
 def report(calls: Calls, at: str | None = None) -> None:
-    output = calls.named("harvest_out", **schema("id"))
+    output = calls.dataset_ref("harvest_out", **schema("id"))
     calls.report(
         "COMPLETE", new_run_id(), "harvest_job", inputs=["harvest_in"], outputs=[output], at=at
     )
@@ -50,47 +50,49 @@ def second_name(calls: Calls, name: str) -> Document:
     return {"symlinks": {"identifiers": [identifier]}}
 
 
-def test_a_dataset_is_found_by_the_words_of_its_second_names(calls: Calls) -> None:
+def test_a_dataset_is_found_by_words_of_its_aliases(calls: Calls) -> None:
     report(calls)
-    assert found(calls, "granary") == set()
+    assert search_results(calls, "granary") == set()
     reads, writes = ("DATASET", "harvest_in"), ("DATASET", "harvest_out")
-    read = calls.named("harvest_in", **second_name(calls, "farm.granaryOld"))
-    write = calls.named("harvest_out", **second_name(calls, "farm.granaryNew"))
+    read = calls.dataset_ref("harvest_in", **second_name(calls, "farm.granaryOld"))
+    write = calls.dataset_ref("harvest_out", **second_name(calls, "farm.granaryNew"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", inputs=[read], outputs=[write])
-    assert found(calls, "granary") == {reads, writes}
-    assert found(calls, "granary old hive") == {reads}
+    assert search_results(calls, "granary") == {reads, writes}
+    assert search_results(calls, "granary old hive") == {reads}
 
-    grown = calls.named("harvest_out", **schema("id", "weight"))
+    grown = calls.dataset_ref("harvest_out", **schema("id", "weight"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[grown])
-    assert found(calls, "granary new weight") == {writes}, "other words do not push them out"
-    write = calls.named("barn", **second_name(calls, "farm.granaryLast"))
+    assert search_results(calls, "granary new weight") == {writes}, (
+        "other words do not push them out"
+    )
+    write = calls.dataset_ref("barn", **second_name(calls, "farm.granaryLast"))
     calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[write])
-    assert found(calls, "granary last") == {("DATASET", "barn")}
+    assert search_results(calls, "granary last") == {("DATASET", "barn")}
 
 
 @pytest.mark.parametrize("what", OF)
-def test_what_is_deleted_is_not_found_until_it_is_restored(calls: Calls, what: str) -> None:
+def test_a_deleted_thing_is_found_only_after_its_restoration(calls: Calls, what: str) -> None:
     report(calls)
-    assert found(calls) == ALL
+    assert search_results(calls) == ALL
     where = path("namespaces", calls.namespace, *OF[what])
     for _ in range(2):
         calls.ask("DELETE", where)
-        assert found(calls) == LEFT[what]
+        assert search_results(calls) == LEFT[what]
         calls.ask("POST", f"{where}/restore")
-        assert found(calls) == ALL
+        assert search_results(calls) == ALL
 
 
 @pytest.mark.parametrize("what", OF)
-def test_what_is_deleted_is_found_once_it_is_written_again(calls: Calls, what: str) -> None:
+def test_a_deleted_dataset_is_found_after_a_new_write(calls: Calls, what: str) -> None:
     report(calls)
     calls.ask("DELETE", path("namespaces", calls.namespace, *OF[what]))
     report(calls, at="2026-01-01T00:00:00Z")
-    assert found(calls) == LEFT[what]
+    assert search_results(calls) == LEFT[what]
     report(calls, at="2099-01-01T00:00:00Z")
-    assert found(calls) == ALL
+    assert search_results(calls) == ALL
 
 
-def test_what_is_deleted_is_found_once_it_is_stated_again_by_what_it_says_then(
+def test_a_deleted_thing_put_again_is_found_by_new_words(
     calls: Calls,
 ) -> None:
     calls.put_namespace()
@@ -99,22 +101,22 @@ def test_what_is_deleted_is_found_once_it_is_stated_again_by_what_it_says_then(
         calls.put_dataset("harvest_in", fields=fields("id"), description=description)
         calls.put_job("harvest_job", ["harvest_in"], [], description=description)
         both = {("DATASET", "harvest_in"), ("JOB", "harvest_job")}
-        assert found(calls) == found(calls, description) == both
+        assert search_results(calls) == search_results(calls, description) == both
         for kind, name in (("datasets", "harvest_in"), ("jobs", "harvest_job")):
             calls.ask("DELETE", path("namespaces", calls.namespace, kind, name))
-        assert found(calls) == found(calls, description) == set()
-    assert found(calls, "ripe") == set()
+        assert search_results(calls) == search_results(calls, description) == set()
+    assert search_results(calls, "ripe") == set()
 
 
-def test_a_dropped_dataset_is_not_found_until_it_is_made_again(calls: Calls) -> None:
+def test_a_dropped_dataset_is_found_only_after_its_recreation(calls: Calls) -> None:
     def output(change: str) -> None:
         facet = {"lifecycleStateChange": {"lifecycleStateChange": change}}
-        made = calls.named("harvest_out", **schema("id"), **facet)
-        calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[made])
+        dataset = calls.dataset_ref("harvest_out", **schema("id"), **facet)
+        calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[dataset])
 
     output("CREATE")
-    assert ("DATASET", "harvest_out") in found(calls)
+    assert ("DATASET", "harvest_out") in search_results(calls)
     output("DROP")
-    assert found(calls) == {("JOB", "harvest_job")}
+    assert search_results(calls) == {("JOB", "harvest_job")}
     output("CREATE")
-    assert ("DATASET", "harvest_out") in found(calls)
+    assert ("DATASET", "harvest_out") in search_results(calls)

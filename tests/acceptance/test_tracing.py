@@ -1,4 +1,4 @@
-"""A deposit is one trace, through ingest and two arcs, in whatever process each step is done."""
+"""A deposit is one trace, through ingest and two arcs, across all processes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.databases import sqlite_database
 from tests.doors.commands import program
 from tests.doors.waiting import until
 from tests.running import ServerProcess
-from tests.spans import Collector, Seen, collecting
+from tests.spans import Collector, SpanRecord, collecting
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 ARCS = """
@@ -46,7 +46,7 @@ OF_A_DEPOSIT = {
 
 
 class Site:
-    """A server, workers and engines in processes of their own, which send their spans."""
+    """A server, workers and engines in separate processes, which send their spans."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,17 +62,19 @@ class Site:
         self._variables |= {"PENSTOCK_DATABASE": database, "PENSTOCK_URL": self.server.url}
         self._client = self.server.client()
         places = {"places": [f"{folder.as_uri()}/"]}
-        made = {"namespace": "shop", "dataset": "scans", **places}
-        assert self._client.put("/api/v1/ingest/collections/scans", json=made).status_code == 200
+        collection = {"namespace": "shop", "dataset": "scans", **places}
+        assert (
+            self._client.put("/api/v1/ingest/collections/scans", json=collection).status_code == 200
+        )
 
     def run(self, *arguments: str) -> None:
-        """Run a command to its end; then all its spans are sent."""
+        """Run a command to its end. By then it has sent its spans."""
         done = program(self.folder, *arguments, variables=self._variables)
         assert done.code == 0, done.err
         assert "Traceback" not in done.err, done.err
 
     def submit(self, **more: object) -> str:
-        """Deposit a file as somebody whose own work is traced: the batch that it is."""
+        """Deposit a file from a traced client and return its batch."""
         path = self.folder / "page.txt"
         path.write_text("some words")
         answer = self._client.post(
@@ -84,7 +86,7 @@ class Site:
         return str(answer.json()["id"])
 
     def close(self) -> None:
-        """Stop the server, which sends what is left."""
+        """Stop the server, which sends its remaining spans."""
         self._client.close()
         if self.server.is_alive:
             self.server.stop()
@@ -92,17 +94,17 @@ class Site:
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    with collecting() as found:
-        for name, text in found.variables.items():
+    with collecting() as collector:
+        for name, text in collector.variables.items():
             monkeypatch.setenv(name, text)
-        yield found
+        yield collector
 
 
 @pytest.fixture
 def site(tmp_path: Path, collector: Collector) -> Iterator[Site]:
-    made = Site(tmp_path)
-    yield made
-    made.close()
+    site = Site(tmp_path)
+    yield site
+    site.close()
 
 
 def test_a_deposit_is_one_trace(site: Site, collector: Collector) -> None:
@@ -123,15 +125,15 @@ def test_a_deposit_is_one_trace(site: Site, collector: Collector) -> None:
 
     [first] = [span for span in spans if not span.parent]
     assert (first.name, first.links) == ("ingest.submit", [CALLER[3:-3]])
-    assert_each_is_where_it_belongs(spans, first)
+    assert_parents(spans, first)
     [task] = [span for span in spans if span.name == "arc.task"]
     [rows] = site.folder.glob("objects/**/part=1/rows")
     assert rows.read_text().strip() == f"00-{task.trace}-{task.id}-01"
 
 
-def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
-    """Within the claim, in the process that it ran in; everything else within the deposit."""
-    known = {span.id: span for span in spans}
+def assert_parents(spans: list[SpanRecord], first: SpanRecord) -> None:
+    """Check that task spans belong to the claim and its process, and all others to the deposit."""
+    by_id = {span.id: span for span in spans}
     claims = {s.id: s for s in spans if s.name == "arc.claim"}
     assert [s.attributes["penstock.job"] for s in claims.values()] == ["shop/clean", "shop/total"]
     tasks = [span for span in spans if span.name in ("arc.task", "arc.part")]
@@ -140,7 +142,7 @@ def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
     assert {s.attributes.get("penstock.part") for s in tasks} == {None, "part=1", "part=2"}
     for span in spans:
         if span.name == "lot.publish":
-            assert known[span.parent].name == "ingest.batch-reporting"
+            assert by_id[span.parent].name == "ingest.batch-reporting"
         elif span is not first and span not in inner:
             assert span.parent == first.id, span.name
     workers = {s.process for s in spans if s.name.startswith("ingest.") and s is not first}
@@ -150,7 +152,7 @@ def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
     assert {span.process for span in tasks}.isdisjoint({first.process, engine, *workers})
 
 
-def test_what_fails_says_so_in_its_span(site: Site, collector: Collector) -> None:
+def test_a_failed_step_has_an_error_span(site: Site, collector: Collector) -> None:
     batch = site.submit(digest={"algorithm": "sha-256", "value": "0" * 64})
     site.run("ingest", "work", "--once")
     until(lambda: any(span.failure for span in collector.spans()))

@@ -1,4 +1,4 @@
-"""Rows for tests that read the catalog: only what matters is said, the rest is filled in."""
+"""Rows of the catalog for tests, with defaults for the columns that a test leaves out."""
 
 import msgspec
 
@@ -44,7 +44,7 @@ class EventCount(msgspec.Struct, frozen=True):
 
 
 def dataset(name: str, namespace: str = NAMESPACE, **values: object) -> DatasetRow:
-    """A dataset without any version."""
+    """Return a dataset without any version."""
     row = DatasetRow(
         id=ids.dataset_id(namespace, name),
         namespace=namespace,
@@ -73,7 +73,7 @@ def dataset(name: str, namespace: str = NAMESPACE, **values: object) -> DatasetR
 
 
 def version(of: DatasetRow, number: int, run: RunRow | None = None, **values: object) -> VersionRow:
-    """A version with one field, made by a run or else declared."""
+    """Return a version with one field, written by a run or declared."""
     fields, schema = read_schema(b'{"fields": [{"name": "id", "type": "INT"}]}')
     row = VersionRow(
         id=ids.derived_id("version", of.id, str(number)),
@@ -98,7 +98,7 @@ def version(of: DatasetRow, number: int, run: RunRow | None = None, **values: ob
 
 
 def job(name: str, namespace: str = NAMESPACE, **values: object) -> JobRow:
-    """A job that never ran."""
+    """Return a job that never ran."""
     row = JobRow(
         id=ids.job_id(namespace, name),
         namespace=namespace,
@@ -131,7 +131,7 @@ def job(name: str, namespace: str = NAMESPACE, **values: object) -> JobRow:
 
 
 def job_version(of: JobRow, inputs: str = "[]", **values: object) -> JobVersionRow:
-    """The one shape of a job; inputs is a JSON list of names."""
+    """Return the only shape of a job. `inputs` is a JSON list of names."""
     row = JobVersionRow(
         id=ids.derived_id("shape", of.id),
         job_id=of.id,
@@ -146,7 +146,7 @@ def job_version(of: JobRow, inputs: str = "[]", **values: object) -> JobVersionR
 
 
 def run(of: JobRow, number: int, state: RunState = RunState.COMPLETED, **values: object) -> RunRow:
-    """The run of a job that began so many seconds after NOW, and took one."""
+    """Return a run that began this many seconds after NOW and took one second."""
     began = NOW + number * 1_000_000
     row = RunRow(
         id=ids.derived_id("run", of.id, str(number)),
@@ -170,29 +170,29 @@ def run(of: JobRow, number: int, state: RunState = RunState.COMPLETED, **values:
 
 
 def touched(by: RunRow, role: DatasetRole, what: VersionRow, facets: str = "{}") -> RunDatasetRow:
-    """That a run read or wrote a version."""
+    """Return the record that a run read or wrote a version."""
     return RunDatasetRow(by.id, role, what.dataset_id, what.id, facets, "{}")
 
 
 def edge(of: JobRow, role: DatasetRole, what: DatasetRow, *, current: bool = True) -> EdgeRow:
-    """That a job reads or writes a dataset."""
+    """Return the edge of a job that reads or writes a dataset."""
     return EdgeRow(of.id, role, what.id, int(current), NOW)
 
 
 def event(at: Micros, event_type: str = "START", run_id: str | None = None) -> EventRow:
-    """An event whose payload says only when it was."""
+    """Return an event whose payload has only a time."""
     return EventRow(at, at, "RUN", "food", event_type, run_id, f'{{"at": {at}}}')
 
 
 def search_row(of: DatasetRow | JobRow, fields_json: str = "[]") -> SearchRow:
-    """What a dataset or job is found by and shown as."""
+    """Return the search words and the shown text of a dataset or job."""
     kind = "DATASET" if isinstance(of, DatasetRow) else "JOB"
     body = search_body(of.namespace, of.name, of.description, fields_json, of.tags)
     return SearchRow(of.id, kind, of.namespace, of.name, of.hidden, body)
 
 
 def put_events(tx: Transaction, events: list[EventRow]) -> None:
-    """Write events, and count them by the hour."""
+    """Write events and count them by the hour."""
     tx.write("put_events", events)
     counts: dict[tuple[Micros, str], int] = {}
     for row in events:

@@ -1,4 +1,4 @@
-"""Fixtures of the suites that hold every backend to one contract."""
+"""Fixtures of the contract suites, which every backend must pass."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,12 +8,12 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.ingest.queue.port import IngestStore
-from tests.ingest_stores import BACKENDS, Backend, opened_backend
+from tests.ingest_stores import BACKENDS, Backend, open_backend
 
 
 @pytest.fixture
 def url(database_url: str) -> str:
-    """The URL of an empty database; a module may fill one for all of its tests instead."""
+    """The URL of an empty database. A module may override it to fill one for all its tests."""
     return database_url
 
 
@@ -25,8 +25,8 @@ def database(url: str) -> Iterator[Database]:
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    """An ingest queue on each database, and in ZooKeeper."""
-    with opened_backend(request.param, request, tmp_path) as backend:
+    """An ingest queue on each database and in ZooKeeper."""
+    with open_backend(request.param, request, tmp_path) as backend:
         yield backend
 
 

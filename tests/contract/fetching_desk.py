@@ -51,7 +51,7 @@ class IngestService:
         return sorted(path.name for path in self.folder.rglob("*"))
 
     def ranges(self, path: str) -> list[str | None]:
-        return [request.headers.get("range") for request in self.web.asked(path)]
+        return [request.headers.get("range") for request in self.web.requests_to(path)]
 
     def refused(self, kind: type[PenstockError], url: str, **options: Any) -> str:
         with pytest.raises(kind) as refused:

@@ -1,7 +1,7 @@
-"""Processes that are forked from one which has imported what they need: they begin at once.
+"""Processes forked from a template process that has imported its modules, so they start at once.
 
-That one keeps the environment it was started with, whatever a test sets later. Tests with such
-processes are in the group `doomed` of pytest-xdist, so that one is enough for all of them.
+The template keeps the environment it was started with, whatever a test sets later. Tests with such
+processes are in the group `doomed` of pytest-xdist, so that they all share one template.
 """
 
 from multiprocessing import get_context

@@ -1,4 +1,4 @@
-"""Small worlds for tests of lineage: datasets, jobs and runs, said in a few words."""
+"""Small graphs for lineage tests: datasets, jobs and runs in short calls."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -28,12 +28,12 @@ Arrow = tuple[str, str]
 
 
 def at(second: int) -> Micros:
-    """A moment of the story."""
+    """Return the time at this second of the scene."""
     return NOW + second * SECOND
 
 
 class Scene:
-    """Rows to be written together; what was said last of a thing counts."""
+    """Rows that are written together. A later call for the same thing replaces the earlier one."""
 
     def __init__(self) -> None:
         self.datasets: dict[str, DatasetRow] = {}
@@ -69,10 +69,10 @@ class Scene:
             tx.write(statement, list(rows))
 
     def dataset(self, name: str, namespace: str = NAMESPACE, **values: object) -> DatasetRow:
-        """A dataset, made if it is new."""
-        found = ids.dataset_id(namespace, name)
-        row = replace(self.datasets.get(found) or dataset(name, namespace), **values)
-        self.datasets[found] = row
+        """Return a dataset. Create it if it is new."""
+        id = ids.dataset_id(namespace, name)
+        row = replace(self.datasets.get(id) or dataset(name, namespace), **values)
+        self.datasets[id] = row
         return row
 
     def version(
@@ -83,7 +83,7 @@ class Scene:
         by: RunRow | None = None,
         **more: object,
     ) -> VersionRow:
-        """A version of a dataset; the one that is published last is current."""
+        """Add a version of a dataset. The one published last is current."""
         owner = self.dataset(of)
         row = version(owner, number, by, published_at=published, **more)
         self.versions[row.id] = row
@@ -102,32 +102,32 @@ class Scene:
         first_at: Micros = NOW,
         **values: object,
     ) -> JobRow:
-        """A job, made if it is new, with these edges; an edge keeps its first sight."""
-        found = ids.job_id(NAMESPACE, name)
-        row = replace(self.jobs.get(found) or job(name), **values)
-        self.jobs[found] = row
+        """Return a job with these edges. An edge keeps the time when it was first seen."""
+        id = ids.job_id(NAMESPACE, name)
+        row = replace(self.jobs.get(id) or job(name), **values)
+        self.jobs[id] = row
         for role, names in ((DatasetRole.INPUT, reads), (DatasetRole.OUTPUT, writes)):
             for other in names:
                 dataset_id = self.dataset(other).id
-                known = self.edges.get((found, role, dataset_id))
-                first = min(first_at, known.first_at) if known else first_at
-                edge = EdgeRow(found, role, dataset_id, int(current), first)
-                self.edges[found, role, dataset_id] = edge
+                previous = self.edges.get((id, role, dataset_id))
+                first = min(first_at, previous.first_at) if previous else first_at
+                edge = EdgeRow(id, role, dataset_id, int(current), first)
+                self.edges[id, role, dataset_id] = edge
         return row
 
     def job_version(
         self, of: str, reads: Sequence[str], writes: Sequence[str], **values: object
     ) -> JobVersionRow:
-        """A shape of a job."""
+        """Add a shape of a job."""
         owner = self.job(of)
         sides = [
             msgspec.json.encode([{"namespace": NAMESPACE, "name": name} for name in names]).decode()
             for names in (reads, writes)
         ]
-        found = ids.derived_id("shape", owner.id, *sides)
-        row = JobVersionRow(found, owner.id, None, sides[0], sides[1], None, NOW, None)
-        self.job_versions[found] = replace(row, **values)
-        return self.job_versions[found]
+        id = ids.derived_id("shape", owner.id, *sides)
+        row = JobVersionRow(id, owner.id, None, sides[0], sides[1], None, NOW, None)
+        self.job_versions[id] = replace(row, **values)
+        return self.job_versions[id]
 
     def run(
         self,
@@ -137,7 +137,10 @@ class Scene:
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
     ) -> RunRow:
-        """A run with its edges; when it has ended it leaves a shape, current if it is the last."""
+        """Add a run with its edges.
+
+        A finished run leaves a shape; that of the last run is current.
+        """
         owner = self.job(of, reads, writes, first_at=at(began))
         state = RunState.RUNNING if ended is None else RunState.COMPLETED
         row = run(owner, began, state, ended_at=None if ended is None else at(ended))
@@ -156,14 +159,14 @@ class Scene:
     def touch(
         self, by: RunRow, role: DatasetRole, name: str, what: VersionRow | None = None
     ) -> None:
-        """That a run read or wrote a dataset, in this version or any."""
+        """Record that a run read or wrote a dataset, in this version or any."""
         dataset_id = self.dataset(name).id
         version_id = what.id if what else ids.derived_id("some version", dataset_id)
         row = RunDatasetRow(by.id, role, dataset_id, version_id, "{}", "{}")
         self.touched[by.id, role, dataset_id] = row
 
     def columns_of(self, what: VersionRow, made_from: dict[str, list[Arrow]]) -> None:
-        """That fields of a version are made from fields of datasets, `(dataset, field)` each."""
+        """Derive fields of a version from fields of datasets, each a `(dataset, field)`."""
         set_id = ids.derived_id("columns", what.id)
         self.versions[what.id] = replace(what, column_set_id=set_id)
         for field, sources in made_from.items():
@@ -175,12 +178,15 @@ class Scene:
 
 
 def nodes(graph: LineageGraph | ColumnGraph) -> list[str]:
-    """The nodes of a graph by their names alone."""
+    """Return the nodes of a graph by name."""
     return [_short(node.id) for node in graph.graph]
 
 
 def arrows(graph: LineageGraph | ColumnGraph) -> set[Arrow]:
-    """The edges of a graph by the names of their ends; each node must tell the same edges."""
+    """Return the edges of a graph by the names of their ends.
+
+    Both ends must list the same edges.
+    """
     into = [edge for node in graph.graph for edge in node.in_edges]
     out_of = [edge for node in graph.graph for edge in node.out_edges]
     assert sorted(into, key=repr) == sorted(out_of, key=repr)

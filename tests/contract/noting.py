@@ -33,7 +33,7 @@ class Note(msgspec.Struct):
 
 @contextmanager
 def migrated(url: str, capability: Path) -> Iterator[Database]:
-    """A database with this capability besides its own."""
+    """Open a migrated database with this capability in addition to its own."""
     with closing(open_database(url, extra=[capability])) as database:
         database.migrate()
         yield database

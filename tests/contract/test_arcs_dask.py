@@ -114,7 +114,7 @@ def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
         yield wire
 
 
-@pytest.mark.parametrize("lose", [Wire.cut, Wire.be_silent])
+@pytest.mark.parametrize("lose", [Wire.cut, Wire.stall])
 def test_a_scheduler_that_is_lost_costs_no_try_and_is_found_again(
     arcs: ArcSite, way: Wire, lose: Callable[[Wire], None]
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_scheduler_that_is_lost_costs_no_try_and_is_found_again(
     assert arcs.lot("shout", LOT).attempts == 1
 
 
-@pytest.mark.parametrize("lose", [Wire.cut, Wire.be_silent])
+@pytest.mark.parametrize("lose", [Wire.cut, Wire.stall])
 def test_an_engine_whose_scheduler_is_lost_stops_and_gives_back_what_it_has(
     arcs: ArcSite, way: Wire, lose: Callable[[Wire], None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""What reads of arcs and of lots cost where much was done before: no long walks."""
+"""The cost of reads of arcs and lots after much work: no long scans."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,35 +24,33 @@ from tests.contract.arc_rows import (
     version_of,
 )
 from tests.contract.catalog_rows import NAMESPACE, NOW
-from tests.plans import filled, is_given, reads, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("arcs_reading_cost")
 
 PAGE = 50
 MOST = 500
-READ_AT_MOST = 2 * MOST  # rows of one table, by one statement: what is counted, of each arc
+READ_AT_MOST = 2 * MOST  # rows of one table, by one statement: the counts of each arc
 ROOMS = [folder for folder in capability_folders() if folder.name in ("arcs", "lots")]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two arcs that have done twenty thousand lots each, and all that comes with them."""
-    with filled(request, tmp_path_factory, fill) as found:
-        yield found
+    """Two arcs that have done twenty thousand lots each, with all their other rows."""
+    with filled_database(request, tmp_path_factory, fill) as url:
+        yield url
 
 
-def test_no_read_of_arcs_and_lots_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_no_read_of_arcs_or_lots_scans_unreturned_rows(database: Database, url: str) -> None:
     every = load_statements(database.dialect, capability_folders())
     statements = {name: every[name] for name in load_statements(database.dialect, ROOMS)}
     examples = _examples()
     assert reads(statements) == set(examples)
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, _is_small, READ_AT_MOST))
+        if (steps := costly_steps(url, statements[name], params, _is_small, READ_AT_MOST))
     } == {}
 
 
@@ -134,7 +132,7 @@ def _of_backfills() -> dict[str, dict[str, Any]]:
 
 
 def _of_lots() -> dict[str, dict[str, Any]]:
-    behind = {"after": 100}  # where one subscriber is
+    behind = {"after": 100}  # the position of one subscriber
     page = {**behind, "most": MOST}
     return {
         "lot_datasets_by_ids": {"ids": [each.id for each in DATASETS]},
@@ -156,12 +154,12 @@ def _of_lots() -> dict[str, dict[str, Any]]:
 
 
 def _is_small(step: str) -> bool:
-    """A list that was given, what people declare, an index of few, or a part of the statement.
+    """Return whether the scan reads a list parameter, declarations, a small index or a subquery.
 
-    Events are read from the last one on, and backfills from the newest. Whoever goes on from there
-    does more than is let pass.
+    Events are read from the end and backfills from the newest. Reading past these still fails the
+    test.
     """
-    inner = ("SCAN a", "SCAN c")  # what was counted or claimed
+    inner = ("SCAN a", "SCAN c")  # counts or claims
     few = (
         "lot_work_leases",
         "lot_work_renewed",
@@ -170,4 +168,4 @@ def _is_small(step: str) -> bool:
         "backfills_by_age",
     )
     declared = ("arcs_by_name", "arrivals_by_name", "sqlite_autoindex_subscribers_1")
-    return is_given(step) or step in (*inner, "SCAN e") or step.endswith((*few, *declared))
+    return is_parameter_scan(step) or step in (*inner, "SCAN e") or step.endswith((*few, *declared))

@@ -1,4 +1,4 @@
-"""The chain of the audit log, on both databases."""
+"""The hash chain of the audit log, on both databases."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,13 +24,13 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
-def broken(database: Database) -> list[str]:
+def chain_errors(database: Database) -> list[str]:
     with database.read() as tx:
         return list(audit.broken_links(tx))
 
 
-def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
-    """Each has a connection of its own, as servers on one PostgreSQL have."""
+def test_writers_in_several_processes_extend_one_chain(database_url: str) -> None:
+    """Each process has its own connection, like the servers that share one PostgreSQL."""
 
     def write(writer: int) -> None:
         with closing(open_database(database_url)) as own:
@@ -42,12 +42,12 @@ def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
         list(threads.map(write, range(WRITERS)))
 
     with closing(open_database(database_url)) as opened:
-        assert broken(opened) == []
+        assert chain_errors(opened) == []
         with opened.read() as tx:
             assert len(audit.entries(tx, 100)) == WRITERS * KEYS_EACH
 
 
-def test_an_entry_has_the_address_of_its_caller(database: Database) -> None:
+def test_an_entry_records_the_address_of_its_caller(database: Database) -> None:
     with database.write() as tx, called_from("203.0.113.7"):
         audit.append(tx, 1, "boss", "hold lot", "1")
 

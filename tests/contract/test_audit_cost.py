@@ -1,4 +1,4 @@
-"""What a look into a long audit log finds and costs: no filter reads what it does not give."""
+"""Filters of a long audit log: their results, and that each one uses an index."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,7 +12,7 @@ from penstock.access.audit import AuditEntry, ChainedEntry
 from penstock.db import Transaction, open_database
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from tests.plans import filled, is_given, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 from tests.simulation.tables import STATEMENTS
 
 # One worker fills each database once.
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("audit_cost")
 
 COUNT = 20_000
 USUAL = ("hold lot", "unhold lot", "resubmit", "priority 5")
-# Long ago, so that whoever walks back by time comes to them last.
+# Long ago, so that a scan by time reaches them last.
 RARE = [
     AuditEntry(1, "boss", "key create", "etl", ""),
     AuditEntry(2, "boss", "key revoke", "etl", ""),
@@ -35,9 +35,9 @@ PAGE = {"limit": 100, "offset": 0, "since": 0}
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Twenty thousand actions, of which three are not like the others."""
-    with filled(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as found:
-        yield found
+    """Twenty thousand actions, three of which differ from the others."""
+    with filled_database(request, tmp_path_factory, _fill, extra=[STATEMENTS]) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -63,23 +63,25 @@ FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "found"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
-def test_each_filter_finds_its_entries_newest_first(
-    url: str, asked: dict[str, Any], found: list[AuditEntry]
+@pytest.mark.parametrize(
+    ("filters", "entries"), FILTERS, ids=[str(filters) for filters, _ in FILTERS]
+)
+def test_each_filter_returns_its_entries_newest_first(
+    url: str, filters: dict[str, Any], entries: list[AuditEntry]
 ) -> None:
     with closing(open_database(url)) as database, database.read() as tx:
-        assert _plain(audit.entries(tx, 100, **asked)) == found[:100]
-        assert _plain(audit.entries(tx, 7, 150, **asked)) == found[150:157]
-        assert _plain(audit.entries(tx, 1, 1, **asked)) == found[1:2]
-        assert audit.entries(tx, 0, **asked) == []
+        assert _plain(audit.entries(tx, 100, **filters)) == entries[:100]
+        assert _plain(audit.entries(tx, 7, 150, **filters)) == entries[150:157]
+        assert _plain(audit.entries(tx, 1, 1, **filters)) == entries[1:2]
+        assert audit.entries(tx, 0, **filters) == []
 
 
 def _plain(entries: list[AuditEntry]) -> list[AuditEntry]:
-    """The entries without what the chain adds."""
+    """Return the entries without the columns of the chain."""
     return [msgspec.structs.replace(entry, id=0, hash="") for entry in entries]
 
 
-ASKED: list[tuple[str, dict[str, Any]]] = [
+FILTERED_STATEMENTS: list[tuple[str, dict[str, Any]]] = [
     ("audit_entries", {}),
     ("audit_entries_of", {"who": "boss"}),
     ("audit_entries_of", {"who": "local"}),
@@ -92,13 +94,13 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "asked"), ASKED, ids=str)
-def test_no_filter_walks_through_what_it_does_not_give(
-    url: str, name: str, asked: dict[str, Any]
+@pytest.mark.parametrize(("name", "filters"), FILTERED_STATEMENTS, ids=str)
+def test_no_filter_scans_entries_that_it_does_not_return(
+    url: str, name: str, filters: dict[str, Any]
 ) -> None:
     statement = load_statements(url.partition(":")[0], capability_folders())[name]
-    assert walks(url, statement, {**PAGE, **asked}, _is_small, 2 * PAGE["limit"]) == []
+    assert costly_steps(url, statement, {**PAGE, **filters}, _is_small, 2 * PAGE["limit"]) == []
 
 
 def _is_small(step: str) -> bool:
-    return is_given(step) or step == "SCAN kinds"
+    return is_parameter_scan(step) or step == "SCAN kinds"

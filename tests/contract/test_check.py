@@ -12,10 +12,10 @@ from penstock.provenance.checks import ALL, Grounds
 from penstock.provenance.checks.lots import manifest_items
 from penstock.provenance.checks.run import check
 from penstock.states import ManifestState
-from tests.checked import grounds
 from tests.contract.arrival_site import NOON, Site
 from tests.contract.broken.scene import LOTS, NS, Scene, open_scene
 from tests.databases import migrated_database
+from tests.invariants import open_grounds
 
 # The invariant, what breaks it, and words that have to be in what is said of it.
 BROKEN = (
@@ -251,7 +251,7 @@ def test_manifest_of_an_arrival_away_from_its_key_is_found(
         site.objects.delete(key)
         settings = Settings(database=database_url, objects=site.objects.url)
 
-        with grounds(settings, deep=True) as found:
+        with open_grounds(settings, deep=True) as found:
             verdicts = {verdict.name: verdict for verdict in check(found)}
     finally:
         site.close()

@@ -22,8 +22,8 @@ from penstock.locks.commands import (
     HoldJob,
     ReleaseClaim,
 )
-from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
+from tests.invariants import broken_invariants
 
 LOTS = ("1", "2", "3", "4")
 

@@ -13,8 +13,8 @@ from penstock.locks.commands import ClaimLots, ClaimRef, CompleteClaims, HoldLot
 from penstock.locks.explain.why import explain_work
 from penstock.locks.lease_expiry import SweepLimits
 from penstock.states import WorkState
-from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
+from tests.invariants import broken_invariants
 
 pytestmark = pytest.mark.one_database
 

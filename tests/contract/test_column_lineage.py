@@ -1,4 +1,4 @@
-"""Column lineage as it is and as it was, on both databases."""
+"""Current and past column lineage, on both databases."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def fields(*names: str) -> str:
 
 
 def shop() -> Scene:
-    """raw.a and raw.b make clean.id and clean.sum; clean.sum makes report.total."""
+    """raw.a and raw.b feed clean.id and clean.sum; clean.sum feeds report.total."""
     scene = Scene()
     scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
     clean = scene.version("clean", 1, published=at(1), fields=fields("id", "sum", "note"))
@@ -40,10 +40,10 @@ def show(database: Database, node: str, **options: Any) -> tuple[list[str], set[
     return nodes(graph), arrows(graph)
 
 
-def test_a_field_shows_what_it_is_made_from(database: Database) -> None:
+def test_a_field_shows_its_source_fields(database: Database) -> None:
     shop().save(database)
-    found, edges = show(database, "datasetField report:total")
-    assert found == ["clean:sum", "raw:a", "raw:b", "report:total"]
+    nodes, edges = show(database, "datasetField report:total")
+    assert nodes == ["clean:sum", "raw:a", "raw:b", "report:total"]
     assert edges == {
         ("clean:sum", "report:total"),
         ("raw:a", "clean:sum"),
@@ -51,18 +51,18 @@ def test_a_field_shows_what_it_is_made_from(database: Database) -> None:
     }
 
 
-def test_downstream_is_walked_only_when_asked_for(database: Database) -> None:
+def test_downstream_fields_appear_only_on_request(database: Database) -> None:
     shop().save(database)
     assert show(database, "datasetField raw:b") == (["raw:b"], set())
-    found, edges = show(database, "datasetField raw:b", with_downstream=True)
-    assert found == ["clean:sum", "raw:b", "report:total"]
+    nodes, edges = show(database, "datasetField raw:b", with_downstream=True)
+    assert nodes == ["clean:sum", "raw:b", "report:total"]
     assert edges == {("raw:b", "clean:sum"), ("clean:sum", "report:total")}
 
 
-def test_downstream_never_turns_back_up(database: Database) -> None:
+def test_the_downstream_walk_never_goes_back_upstream(database: Database) -> None:
     shop().save(database)
-    found, _ = show(database, "datasetField clean:id", with_downstream=True)
-    assert found == ["clean:id", "raw:a"]
+    nodes, _ = show(database, "datasetField clean:id", with_downstream=True)
+    assert nodes == ["clean:id", "raw:a"]
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,18 @@ def test_depth_counts_fields(database: Database, depth: int, expected: list[str]
     assert show(database, "datasetField report:total", depth=depth)[0] == expected
 
 
-def test_a_dataset_means_all_its_fields(database: Database) -> None:
+def test_a_dataset_node_stands_for_all_its_fields(database: Database) -> None:
     shop().save(database)
-    found, _ = show(database, "dataset clean")
-    assert found == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
+    nodes, _ = show(database, "dataset clean")
+    assert nodes == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
 
 
-def test_a_job_means_the_fields_it_writes(database: Database) -> None:
+def test_a_job_node_stands_for_the_fields_it_writes(database: Database) -> None:
     shop().save(database)
     assert show(database, "job reporting", depth=1)[0] == ["clean:sum", "report:total"]
 
 
-def test_a_node_tells_its_type_its_version_and_all_its_inputs(database: Database) -> None:
+def test_a_node_shows_its_type_version_and_all_inputs(database: Database) -> None:
     scene = shop()
     scene.columns = [
         replace(edge, type="DIRECT", description=f"from {edge.input_field}")
@@ -124,13 +124,13 @@ def test_a_node_tells_its_type_its_version_and_all_its_inputs(database: Database
     assert wire["data"]["datasetVersion"] != version
 
 
-def test_fields_that_are_made_from_each_other_end(database: Database) -> None:
+def test_the_walk_ends_on_a_cycle_of_fields(database: Database) -> None:
     scene = Scene()
     table = scene.version("table", 1, published=at(1), fields=fields("x", "y"))
     scene.columns_of(table, {"x": [("table", "y"), ("table", "x")], "y": [("table", "x")]})
     scene.save(database)
-    found, edges = show(database, "datasetField table:x", with_downstream=True)
-    assert found == ["table:x", "table:y"]
+    nodes, edges = show(database, "datasetField table:x", with_downstream=True)
+    assert nodes == ["table:x", "table:y"]
     assert edges == {
         ("table:x", "table:x"),
         ("table:x", "table:y"),
@@ -138,18 +138,18 @@ def test_fields_that_are_made_from_each_other_end(database: Database) -> None:
     }
 
 
-def test_fields_of_the_same_name_are_told_apart(database: Database) -> None:
+def test_fields_with_one_name_in_two_datasets_stay_separate(database: Database) -> None:
     scene = Scene()
     for name, source in (("b", "a"), ("c", "b"), ("d", "other")):
-        made = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
-        scene.columns_of(made, {"id": [(source, "id")], "x": [(source, "x")]})
+        version = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
+        scene.columns_of(version, {"id": [(source, "id")], "x": [(source, "x")]})
     scene.save(database)
     assert show(database, "datasetField c:id")[0] == ["a:id", "b:id", "c:id"]
     assert show(database, "datasetField a:x", with_downstream=True)[0] == ["a:x", "b:x", "c:x"]
 
 
 def changing() -> Scene:
-    """clean.id was made from raw.a at second 10, and is made from raw.b since second 20."""
+    """clean.id comes from raw.a at second 10, and from raw.b since second 20."""
     scene = Scene()
     scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
     first = scene.version("clean", 1, published=at(10), fields=fields("id"), created_at=at(5))
@@ -165,24 +165,24 @@ def test_only_the_current_version_counts(database: Database) -> None:
     assert show(database, "datasetField raw:a", with_downstream=True)[0] == ["raw:a"]
 
 
-def test_as_of_a_time_the_version_of_that_time_counts(database: Database) -> None:
+def test_as_of_uses_the_version_current_at_that_time(database: Database) -> None:
     changing().save(database)
     assert show(database, "datasetField clean:id", as_of=at(19))[0] == ["clean:id", "raw:a"]
     assert show(database, "datasetField clean:id", as_of=at(20))[0] == ["clean:id", "raw:b"]
-    found, _ = show(database, "datasetField raw:a", as_of=at(15), with_downstream=True)
-    assert found == ["clean:id", "raw:a"]
+    nodes, _ = show(database, "datasetField raw:a", as_of=at(15), with_downstream=True)
+    assert nodes == ["clean:id", "raw:a"]
 
 
-def test_a_version_in_the_node_id_counts_itself(database: Database) -> None:
+def test_a_version_in_the_node_id_selects_that_version(database: Database) -> None:
     changing().save(database)
-    for asked, source in (("datasetField clean:id#V1", "raw:a"), ("dataset clean#2", "raw:b")):
-        names = [node.partition("#")[0] for node in show(database, asked)[0]]
+    for node_id, source in (("datasetField clean:id#V1", "raw:a"), ("dataset clean#2", "raw:b")):
+        names = [node.partition("#")[0] for node in show(database, node_id)[0]]
         assert names == ["clean:id", source]
     with pytest.raises(NotFound, match="has no version V3"):
         show(database, "datasetField clean:id#V3")
 
 
-def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Database) -> None:
+def test_a_deleted_dataset_has_columns_only_on_direct_request(database: Database) -> None:
     scene = shop()
     scene.dataset("clean", hidden=1, hidden_at=at(30))
     scene.save(database)
@@ -196,7 +196,7 @@ def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Datab
     assert show(database, "datasetField clean:id")[0] == ["clean:id", "raw:a"]
 
 
-def test_a_dataset_that_was_dropped_and_made_again_had_no_columns_between(
+def test_a_recreated_dataset_had_no_columns_while_dropped(
     database: Database,
 ) -> None:
     scene = shop()
@@ -205,22 +205,22 @@ def test_a_dataset_that_was_dropped_and_made_again_had_no_columns_between(
     scene.save(database)
     assert "clean:sum" in show(database, "datasetField report:total", as_of=at(29))[0]
     for second in (30, 39):
-        found = show(database, "datasetField report:total", as_of=at(second))[0]
-        assert found == ["report:total"]
+        nodes = show(database, "datasetField report:total", as_of=at(second))[0]
+        assert nodes == ["report:total"]
     assert "clean:sum" in show(database, "datasetField report:total", as_of=at(40))[0]
 
 
-def test_a_field_without_a_schema_is_known_by_its_lineage(database: Database) -> None:
+def test_a_field_without_a_schema_appears_through_its_lineage(database: Database) -> None:
     scene = Scene()
-    made = scene.version("made", 1, published=at(1), fields="[]")
-    scene.columns_of(made, {"out": [("source", "in")]})
+    version = scene.version("made", 1, published=at(1), fields="[]")
+    scene.columns_of(version, {"out": [("source", "in")]})
     scene.save(database)
     assert show(database, "datasetField made:out")[0] == ["made:out", "source:in"]
     assert show(database, "datasetField source:in")[0] == ["source:in"]
     assert show(database, "dataset made")[0] == ["made:out", "source:in"]
 
 
-def test_a_field_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+def test_an_unknown_field_is_refused_with_a_list_of_fields(database: Database) -> None:
     shop().save(database)
     with pytest.raises(NotFound, match="has no field 'cost'; it has id, note, sum"):
         show(database, "datasetField clean:cost")
@@ -234,12 +234,12 @@ def test_a_run_has_no_columns(database: Database) -> None:
         column_lineage(tx, f"run:{run.id}")
 
 
-def test_odd_names_of_datasets_and_fields_are_found(database: Database) -> None:
+def test_unusual_names_of_datasets_and_fields_are_found(database: Database) -> None:
     scene = Scene()
     odd = "a:b/c d#1"
-    made = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))
-    scene.columns_of(made, {"x:y": [("src", 'quo"te\\')]})
+    version = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))
+    scene.columns_of(version, {"x:y": [("src", 'quo"te\\')]})
     scene.save(database)
     assert show(database, f"datasetField {odd}:x:y")[0] == [f"{odd}:x:y", 'src:quo"te\\']
-    found, _ = show(database, 'datasetField src:quo"te\\', with_downstream=True)
-    assert found == [f"{odd}:x:y", 'src:quo"te\\']
+    nodes, _ = show(database, 'datasetField src:quo"te\\', with_downstream=True)
+    assert nodes == [f"{odd}:x:y", 'src:quo"te\\']

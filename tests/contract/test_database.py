@@ -1,4 +1,4 @@
-"""What `Database` promises, on SQLite and on PostgreSQL alike."""
+"""The contract of `Database`, on SQLite and PostgreSQL."""
 
 import itertools
 import signal
@@ -83,7 +83,7 @@ NEXT = itertools.count(1)
 
 
 def new_id() -> str:
-    """An id that sorts after those before it."""
+    """Return an id that sorts after all earlier ones."""
     return f"00000000-0000-7000-8000-{next(NEXT):012x}"
 
 
@@ -96,21 +96,21 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def capability(tmp_path: Path) -> Path:
     """A capability folder with the tables and statements of these tests."""
     return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_things": TABLES})
 
 
 @pytest.fixture
-def opener(own_url: str, extra: Path) -> Iterator[Opener]:
-    """Opens the test's database as often as wanted."""
+def opener(own_url: str, capability: Path) -> Iterator[Opener]:
+    """A function that opens the test's database, any number of times."""
     opened: list[Database] = []
 
-    def open_it(wait_seconds: float = 30) -> Database:
-        opened.append(open_database(own_url, extra=[extra], wait_seconds=wait_seconds))
+    def open_again(wait_seconds: float = 30) -> Database:
+        opened.append(open_database(own_url, extra=[capability], wait_seconds=wait_seconds))
         return opened[-1]
 
-    yield open_it
+    yield open_again
     for database in opened:
         database.close()
 
@@ -132,7 +132,7 @@ def value(db: Database) -> int:
         return int(tx.fetch("value")[0][0])
 
 
-def test_a_write_is_seen_by_every_later_read(db: Database, opener: Opener) -> None:
+def test_every_later_read_sees_a_write(db: Database, opener: Opener) -> None:
     with db.write() as tx:
         tx.execute("set_value", value=7)
     assert value(db) == value(opener()) == 7
@@ -151,13 +151,13 @@ def test_a_read_keeps_the_snapshot_of_its_first_statement(db: Database) -> None:
 def test_many_threads_read_at_once(db: Database) -> None:
     together = threading.Barrier(6)
 
-    def look() -> int:
+    def read_value() -> int:
         with db.read() as tx:
             together.wait()
             return int(tx.fetch("value")[0][0])
 
     with ThreadPoolExecutor(6) as pool:
-        assert [f.result() for f in [pool.submit(look) for _ in range(6)]] == [0] * 6
+        assert [f.result() for f in [pool.submit(read_value) for _ in range(6)]] == [0] * 6
 
 
 def test_a_read_cannot_write(db: Database) -> None:
@@ -167,7 +167,7 @@ def test_a_read_cannot_write(db: Database) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_block_that_raises_leaves_nothing(db: Database, error: type[BaseException]) -> None:
+def test_a_write_block_that_raises_stores_nothing(db: Database, error: type[BaseException]) -> None:
     def fail() -> None:
         with db.write() as tx:
             tx.execute("set_value", value=7)
@@ -180,28 +180,28 @@ def test_a_block_that_raises_leaves_nothing(db: Database, error: type[BaseExcept
     assert (value(db), things(db)) == (0, [])
 
 
-def test_a_failed_write_surfaces_and_the_next_one_is_good(db: Database) -> None:
-    known = Thing(new_id())
+def test_a_failed_write_raises_and_the_next_one_succeeds(db: Database) -> None:
+    thing = Thing(new_id())
     with db.write() as tx:
-        tx.write("add_ids", [known])
+        tx.write("add_ids", [thing])
 
-    def write_it_again() -> None:
+    def retry() -> None:
         with db.write() as tx:
             tx.execute("set_value", value=7)
-            tx.write("add_ids", [known])
+            tx.write("add_ids", [thing])
             for _ in range(50):
                 tx.write("add_ids", [Thing(new_id())])
                 tx.execute("set_value", value=8)
 
     with pytest.raises(INTEGRITY_ERRORS):
-        write_it_again()
+        retry()
     assert (value(db), len(things(db))) == (0, 1)
     with db.write() as tx:
         tx.execute("set_value", value=9)
     assert value(db) == 9
 
 
-def test_a_failed_write_surfaces_in_a_read_after_it(db: Database) -> None:
+def test_a_failed_write_raises_at_the_next_read(db: Database) -> None:
     def write_and_read() -> None:
         with db.write() as tx:
             tx.execute("add_thing", id=new_id(), name="n", at=1, flag=2)
@@ -212,9 +212,7 @@ def test_a_failed_write_surfaces_in_a_read_after_it(db: Database) -> None:
     assert things(db) == []
 
 
-def test_epochs_grow_by_one_and_show_what_another_database_wrote(
-    db: Database, opener: Opener
-) -> None:
+def test_each_write_of_any_connection_adds_one_to_the_epoch(db: Database, opener: Opener) -> None:
     def epoch(database: Database) -> int:
         with database.write() as tx:
             return tx.epoch
@@ -246,7 +244,7 @@ def test_writers_of_two_databases_take_turns(db: Database, opener: Opener) -> No
     assert epochs == list(range(epochs[0], epochs[0] + 100))
 
 
-def test_a_writer_that_does_not_get_its_turn_is_told(db: Database, opener: Opener) -> None:
+def test_a_writer_that_waits_too_long_gets_an_error(db: Database, opener: Opener) -> None:
     hasty = opener(wait_seconds=0.05)
     with db.write() as tx:
         tx.execute("set_value", value=7)
@@ -268,7 +266,7 @@ TEXTS = ["", "it's", '"q"', "back\\slash", "{a,b}", "NULL", "null", "ü☃😀",
 NUMBERS = [0, -1, 2**53 + 1, 2**63 - 1, -(2**63)]
 
 
-def test_a_list_is_a_table(db: Database) -> None:
+def test_a_list_parameter_works_as_a_table(db: Database) -> None:
     with db.read() as tx:
         assert tx.fetch("echo_texts", items=TEXTS) == [(text,) for text in TEXTS]
         assert tx.fetch("echo_texts", items=[None, "a"]) == [(None,), ("a",)]
@@ -278,20 +276,20 @@ def test_a_list_is_a_table(db: Database) -> None:
 
 @pytest.mark.parametrize("put", ["put_things", "put_long_things"])
 def test_rows_come_back_as_they_were_written(db: Database, put: str) -> None:
-    written = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
-    written += [Thing(new_id(), None, number, False) for number in [*NUMBERS, None]]
+    expected = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
+    expected += [Thing(new_id(), None, number, False) for number in [*NUMBERS, None]]
     with db.write() as tx:
-        tx.write(put, written)
+        tx.write(put, expected)
         tx.write(put, [])
-        found = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in written])
-    assert found == written
-    assert things(db) == [(t.id, t.name, t.at, int(t.flag or False)) for t in found]
+        rows = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in expected])
+    assert rows == expected
+    assert things(db) == [(t.id, t.name, t.at, int(t.flag or False)) for t in rows]
     with db.read() as tx:
         assert tx.fetch("things_by_ids", ids=[new_id()]) == []
         assert tx.fetch("things_by_ids", ids=[]) == []
 
 
-def test_rows_may_replace_and_change_what_is_there(db: Database) -> None:
+def test_written_rows_may_replace_and_change_existing_ones(db: Database) -> None:
     one, two = Thing(new_id(), "one"), Thing(new_id(), "two")
     with db.write() as tx:
         tx.write("add_things", [one, two])
@@ -316,7 +314,7 @@ def test_single_values_come_back_as_they_were_written(db: Database) -> None:
         assert tx.fetch_one("things", at=6) is None
 
 
-def test_several_reads_answer_in_order_and_see_earlier_writes(db: Database) -> None:
+def test_several_reads_return_in_order_and_see_earlier_writes(db: Database) -> None:
     thing = Thing(new_id(), "new")
     with db.write() as tx:
         tx.execute("set_value", value=3)
@@ -331,7 +329,7 @@ def test_several_reads_answer_in_order_and_see_earlier_writes(db: Database) -> N
         assert tx.fetch_many([]) == []
 
 
-def test_large_batches_and_answers_do_not_block_each_other(db: Database) -> None:
+def test_large_batches_and_large_results_do_not_block_each_other(db: Database) -> None:
     batches = [[Thing(new_id(), "x" * 1000) for _ in range(500)] for _ in range(8)]
     with db.write() as tx:
         for batch in batches:
@@ -344,7 +342,7 @@ def test_large_batches_and_answers_do_not_block_each_other(db: Database) -> None
     assert value(db) == 1
 
 
-def test_a_call_that_cannot_be_right_is_refused_and_harms_nothing(db: Database) -> None:
+def test_an_invalid_call_is_refused_without_side_effects(db: Database) -> None:
     with db.write() as tx:
         tx.execute("set_value", value=7)
         with pytest.raises(LookupError, match="no statement 'nowhere'"):
@@ -370,10 +368,10 @@ with db.write() as tx:
 """
 
 
-def test_a_killed_process_keeps_what_it_committed_and_nothing_else(
-    db: Database, own_url: str, extra: Path
+def test_a_killed_process_leaves_exactly_its_committed_writes(
+    db: Database, own_url: str, capability: Path
 ) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, own_url, extra], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, own_url, capability], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert value(db) == 1
     with db.write() as tx:
@@ -381,7 +379,7 @@ def test_a_killed_process_keeps_what_it_committed_and_nothing_else(
     assert value(db) == 3
 
 
-def test_a_closed_database_refuses(opener: Opener) -> None:
+def test_a_closed_database_refuses_every_call(opener: Opener) -> None:
     database = opener()
     database.migrate()
     with database.read() as tx:

@@ -1,4 +1,4 @@
-"""What SQLite's files may meet while somebody works with them: taken away, replaced, damaged."""
+"""SQLite files that are removed, replaced or damaged while they are in use."""
 
 import os
 import resource
@@ -39,7 +39,7 @@ def db(file: Path, capability: Path) -> Iterator[Database]:
         yield database
 
 
-def everything_is_refused(db: Database, reason: str) -> None:
+def assert_every_call_fails(db: Database, reason: str) -> None:
     with pytest.raises(Unavailable, match=reason):
         note(db, "lost")
     with pytest.raises(Unavailable, match=reason):
@@ -48,11 +48,11 @@ def everything_is_refused(db: Database, reason: str) -> None:
         db.send([("add_notes", [Note("lost")])], after=1).land()
 
 
-def test_a_folder_that_is_not_mounted_refuses_until_it_is_back(db: Database, file: Path) -> None:
+def test_an_unmounted_folder_refuses_calls_until_it_returns(db: Database, file: Path) -> None:
     folder = file.parent
     folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert list(folder.iterdir()) == []
     folder.rmdir()
     folder.with_name("elsewhere").rename(folder)
@@ -60,50 +60,48 @@ def test_a_folder_that_is_not_mounted_refuses_until_it_is_back(db: Database, fil
     assert notes(db) == ["before", "later"]
 
 
-def test_a_file_that_is_removed_takes_nothing_more(db: Database, file: Path) -> None:
+def test_a_removed_file_accepts_no_more_calls(db: Database, file: Path) -> None:
     file.unlink()
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert not file.exists()
 
 
-def test_another_file_in_its_place_is_neither_read_nor_written(db: Database, file: Path) -> None:
-    kept = file.with_name("kept")
-    file.rename(kept)
-    shutil.copy(kept, file)
+def test_a_replaced_file_is_neither_read_nor_written(db: Database, file: Path) -> None:
+    original = file.with_name("kept")
+    file.rename(original)
+    shutil.copy(original, file)
     before = file.read_bytes()
-    everything_is_refused(db, "another file is in its place")
+    assert_every_call_fails(db, "another file is in its place")
     assert file.read_bytes() == before
-    kept.rename(file)
+    original.rename(file)
     assert notes(db) == ["before"]
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
-def test_what_lies_beside_it_must_stay_too(db: Database, file: Path, ending: str) -> None:
+def test_a_missing_log_file_refuses_every_call(db: Database, file: Path, ending: str) -> None:
     Path(f"{file}{ending}").unlink()
-    everything_is_refused(db, f"{ending} of the database was removed")
+    assert_every_call_fails(db, f"{ending} of the database was removed")
 
 
-def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
-    db: Database, file: Path
-) -> None:
-    def lose() -> None:
+def test_a_file_removed_during_a_write_fails_that_write(db: Database, file: Path) -> None:
+    def remove_during_write() -> None:
         with db.write() as tx:
             tx.execute("note", text="lost")
             file.unlink()
 
     with pytest.raises(Unavailable, match=GONE):
-        lose()
+        remove_during_write()
 
 
-def test_no_file_is_made_where_one_was(db: Database, file: Path) -> None:
-    """A connection that reads and is new must not make an empty file to read."""
+def test_a_removed_file_is_not_created_again(db: Database, file: Path) -> None:
+    """A new reading connection must not create an empty file."""
     file.rename(file.with_name("kept"))
-    everything_is_refused(db, GONE)
+    assert_every_call_fails(db, GONE)
     assert not file.exists()
 
 
-def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path) -> None:
-    """Whoever closes last removes the log: not while somebody else has the file open."""
+def test_other_connections_that_close_do_not_remove_the_log(file: Path, capability: Path) -> None:
+    """The last connection to close removes the log, but not while another one has the file open."""
     url = f"sqlite:///{file}"
     with migrated(url, capability) as database:
         for text in ("one", "two"):
@@ -113,7 +111,7 @@ def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path)
         assert notes(database) == ["one", "three", "two"]
 
 
-def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -> None:
+def test_damage_is_reported_while_the_file_is_in_use(file: Path, capability: Path) -> None:
     url = f"sqlite:///{file}"
     with migrated(url, capability) as database, database.write() as tx:
         tx.write("add_notes", [Note("x" * 200)] * DAMAGED_ROWS)
@@ -127,7 +125,7 @@ def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -
             tx.fetch("notes")
 
 
-def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) -> None:
+def test_damage_of_the_header_is_reported_at_start(file: Path) -> None:
     open_database(f"sqlite:///{file}").close()
     content = file.read_bytes()
     file.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
@@ -135,8 +133,8 @@ def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) ->
         open_database(f"sqlite:///{file}").migrate()
 
 
-def test_a_disk_that_fails_is_told(db: Database) -> None:
-    """A limit for files stands for the disk: SQLite is told of both by the same call."""
+def test_a_failing_disk_is_reported(db: Database) -> None:
+    """A file size limit simulates the disk: SQLite gets both errors from the same system call."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
@@ -150,8 +148,8 @@ def test_a_disk_that_fails_is_told(db: Database) -> None:
     assert notes(db) == ["before", "later"]
 
 
-def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
-    """SQLite says of a connection that may only read what it says of such a disk."""
+def test_a_read_only_file_is_reported(db: Database) -> None:
+    """A read-only connection gives the same error of SQLite as a read-only disk."""
     assert isinstance(db, SqliteDatabase)
     db._writer.execute("PRAGMA query_only = ON")
     with pytest.raises(Unavailable, match="cannot be written to"):
@@ -159,7 +157,7 @@ def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
     assert notes(db) == ["before"]
 
 
-def test_a_database_of_another_program_is_refused_and_stays_as_it_is(file: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_unchanged(file: Path) -> None:
     other = sqlite3.connect(file)
     other.execute("CREATE TABLE users (id INTEGER)")
     other.execute("CREATE TABLE schema_migrations (version TEXT)")

@@ -1,4 +1,4 @@
-"""What `Database.listen` promises, on SQLite and on PostgreSQL alike."""
+"""The contract of `Database.listen`, on SQLite and PostgreSQL."""
 
 import shutil
 import tempfile
@@ -38,7 +38,7 @@ CREATE TRIGGER notes_told AFTER INSERT ON notes
 
 @pytest.fixture
 def capability(tmp_path: Path) -> Path:
-    """A capability folder with a table that tells of its rows."""
+    """A capability folder with a table that notifies of its rows."""
     migrations = {"9001_notes": TABLE, "9001_notes.postgresql": TRIGGER}
     return capability_folder(tmp_path / "capability", STATEMENTS, migrations)
 
@@ -54,7 +54,7 @@ def note(database: Database, text: str = "hello") -> None:
         tx.execute("note", text=text)
 
 
-def test_nothing_is_told_while_nothing_happens(db: Database) -> None:
+def test_a_wait_without_commits_times_out(db: Database) -> None:
     with db.listen(CHANNEL) as listener:
         assert not listener.wait(0)
         assert not listener.wait(0.2)
@@ -74,7 +74,7 @@ def test_a_commit_during_the_wait_ends_it(db: Database) -> None:
         assert waiting.result()
 
 
-def test_what_another_process_would_commit_is_told_too(
+def test_a_commit_of_another_connection_ends_the_wait(
     db: Database, own_url: str, capability: Path
 ) -> None:
     other = open_database(own_url, extra=[capability])
@@ -86,26 +86,26 @@ def test_what_another_process_would_commit_is_told_too(
         other.close()
 
 
-def test_what_is_rolled_back_is_not_told(db: Database) -> None:
-    def stumble() -> None:
+def test_a_rollback_does_not_end_the_wait(db: Database) -> None:
+    def fail_after_note() -> None:
         with db.write() as tx:
             tx.execute("note", text="never")
             raise ZeroDivisionError
 
     with db.listen(CHANNEL) as listener:
         with pytest.raises(ZeroDivisionError):
-            stumble()
+            fail_after_note()
         assert not listener.wait(0.2)
 
 
-def test_all_who_listen_are_told(db: Database) -> None:
+def test_a_commit_wakes_every_listener(db: Database) -> None:
     with db.listen(CHANNEL) as one, db.listen(CHANNEL) as another:
         note(db)
         assert one.wait(LONG)
         assert another.wait(LONG)
 
 
-def test_a_wait_can_be_ended_from_another_thread(db: Database) -> None:
+def test_another_thread_can_end_a_wait(db: Database) -> None:
     with db.listen(CHANNEL) as listener, ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(listener.wait, LONG)
         listener.wake()
@@ -122,10 +122,10 @@ def test_a_call_to_wake_before_the_wait_is_not_lost(db: Database) -> None:
             assert listener.wait(LONG)
             if not listener.wait(0.05):
                 waited.set()
-    listener.wake()  # after its end it does no harm
+    listener.wake()  # harmless after the end
 
 
-def test_other_channels_are_not_heard(postgres: PostgresServer) -> None:
+def test_a_commit_on_another_channel_does_not_end_the_wait(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     database = open_database(url)
     with database.listen("mine") as listener, psycopg.connect(url, autocommit=True) as other:
@@ -137,7 +137,7 @@ def test_other_channels_are_not_heard(postgres: PostgresServer) -> None:
     postgres.drop_database(url)
 
 
-def test_a_connection_that_is_cut_is_made_anew_and_tells_that_something_may_be_missed(
+def test_a_lost_connection_is_replaced_and_ends_the_wait(
     postgres: PostgresServer, capability: Path
 ) -> None:
     url = postgres.create_database()
@@ -157,7 +157,7 @@ def test_a_connection_that_is_cut_is_made_anew_and_tells_that_something_may_be_m
     postgres.drop_database(url)
 
 
-def test_a_server_that_is_away_is_waited_for(capability: Path) -> None:
+def test_a_listener_waits_for_a_stopped_server(capability: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
     server = PostgresServer.start(folder)
     try:

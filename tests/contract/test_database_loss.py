@@ -1,4 +1,4 @@
-"""What happens when PostgreSQL goes away, and the other things only it does."""
+"""Loss of the connection to PostgreSQL, and other behavior specific to PostgreSQL."""
 
 import select
 import shutil
@@ -80,9 +80,9 @@ def db(url: str, capability: Path) -> Iterator[Database]:
 
 
 def cut_off(url: str) -> int:
-    """End every other session on this database, and wait until they are gone."""
+    """End every other session on this database and wait until they are gone."""
     with psycopg.connect(url, autocommit=True) as connection:
-        # One that has ended by itself meanwhile is said not to have been ended: look again.
+        # A session that ended by itself meanwhile counts as not ended: look again.
         ended = connection.execute(
             "SELECT pid, pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -95,7 +95,7 @@ def cut_off(url: str) -> int:
     return len(ended)
 
 
-def test_connections_that_were_cut_while_idle_are_replaced(db: Database, url: str) -> None:
+def test_idle_connections_that_were_cut_are_replaced(db: Database, url: str) -> None:
     note(db, "before")
     assert notes(db) == ["before"]
     assert cut_off(url) >= 2
@@ -104,9 +104,7 @@ def test_connections_that_were_cut_while_idle_are_replaced(db: Database, url: st
     assert notes(db) == ["before", "later"]
 
 
-def test_a_write_that_loses_its_connection_is_unavailable_and_undone(
-    db: Database, url: str
-) -> None:
+def test_a_write_that_loses_its_connection_is_rolled_back(db: Database, url: str) -> None:
     def lose() -> None:
         with db.write() as tx:
             tx.execute("note", text="lost")
@@ -119,7 +117,7 @@ def test_a_write_that_loses_its_connection_is_unavailable_and_undone(
     assert notes(db) == ["found"]
 
 
-def test_a_read_that_loses_its_connection_is_unavailable(db: Database, url: str) -> None:
+def test_a_read_that_loses_its_connection_raises_unavailable(db: Database, url: str) -> None:
     def lose() -> None:
         with db.read() as tx:
             tx.fetch("notes")
@@ -131,7 +129,7 @@ def test_a_read_that_loses_its_connection_is_unavailable(db: Database, url: str)
     assert notes(db) == []
 
 
-def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) -> None:
+def test_a_killed_server_is_unavailable_until_its_restart(capability: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
     server = PostgresServer.start(folder)
     try:
@@ -153,8 +151,8 @@ def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) ->
         shutil.rmtree(folder)
 
 
-def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
-    def swallow() -> None:
+def test_an_error_caught_inside_a_block_still_rolls_back(db: Database) -> None:
+    def catch_error() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("note", text=None)
@@ -162,35 +160,35 @@ def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
                 tx.fetch("notes")
 
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
-        swallow()
+        catch_error()
     note(db, "later")
     assert notes(db) == ["later"]
 
 
-def test_a_commit_that_fails_undoes_it(db: Database) -> None:
-    def refer() -> None:
+def test_a_failed_commit_rolls_back(db: Database) -> None:
+    def write_dangling_row() -> None:
         with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("refer", id=1, other=2)
 
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        refer()
+        write_dangling_row()
     note(db, "later")
     assert notes(db) == ["later"]
 
 
-def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
-    """A note, and a row that refers to itself unless told otherwise."""
+def send_note(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
+    """Send a note and a row that refers to itself by default."""
     return db.send(
         [("add_notes", [Note(text)]), ("add_referring", [Referring(1, other)])], after=after
     )
 
 
-def test_a_commit_of_what_was_sent_that_fails_undoes_it_and_what_is_behind_it(db: Database) -> None:
+def test_a_failed_commit_undoes_a_sent_write_and_later_ones(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
-    first = send(db, last, "good", other=2)
-    second = send(db, first, "behind")
+    first = send_note(db, last, "good", other=2)
+    second = send_note(db, first, "behind")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         first.land()
     with pytest.raises(Overtaken):
@@ -199,28 +197,28 @@ def test_a_commit_of_what_was_sent_that_fails_undoes_it_and_what_is_behind_it(db
     assert notes(db) == ["later"]
 
 
-def test_what_was_sent_on_a_connection_that_is_lost_is_unavailable(db: Database, url: str) -> None:
+def test_a_sent_write_on_a_lost_connection_raises_unavailable(db: Database, url: str) -> None:
     with db.write() as tx:
         last = tx.epoch
         tx.execute("note", text="before")
     with psycopg.connect(url) as other:
         other.execute("LOCK TABLE notes")
-        first = send(db, last, "lost")
-        second = send(db, first, "lost as well")
+        first = send_note(db, last, "lost")
+        second = send_note(db, first, "lost as well")
         with psycopg.connect(url, autocommit=True) as killer:
             killer.execute(
                 "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
-        for sent in (first, second):
+        for write in (first, second):
             with pytest.raises(Unavailable, match="PostgreSQL"):
-                sent.land()
+                write.land()
     note(db, "later")
     assert notes(db) == ["before", "later"]
 
 
-class Late:
-    """Somebody who is about to wait for an answer, but does not begin to before he is told."""
+class DelayedPoll:
+    """A poll object that waits for an event before it polls."""
 
     def __init__(self, ready: select.poll) -> None:
         self._ready = ready
@@ -231,27 +229,30 @@ class Late:
         return self._ready.poll(timeout)
 
 
-def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
+def test_an_answer_read_while_sending_reaches_the_waiting_thread(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libpq reads while it sends, and then nothing more comes that would wake anybody."""
+    """libpq reads while it sends.
+
+    Afterwards nothing more arrives that would wake the waiting thread.
+    """
     assert isinstance(db, PostgresDatabase)
     with db.write() as tx:
         last = tx.epoch
     first = db.send([("add_notes", [Note("short")])], after=last)
-    late = Late(db._writer._incoming)
+    late = DelayedPoll(db._writer._incoming)
     monkeypatch.setattr(db._writer, "_incoming", late)
     with ThreadPoolExecutor(1) as waiting:
-        landing = waiting.submit(first.land)
+        answer = waiting.submit(first.land)
         second = db.send([("add_notes", [Note(LONG)] * 10_000)], after=first)
         late.begins.set()
-        landing.result(HANG_SECONDS)
+        answer.result(HANG_SECONDS)
         waiting.submit(second.land).result(HANG_SECONDS)
     assert len(notes(db)) == 10_001
 
 
-class Pausing:
-    """A lock whose holder, once his pipeline has failed, lets go of it until more was sent."""
+class PausingLock:
+    """A lock whose holder, once its pipeline has failed, releases it until more was sent."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pg = pipeline._pg
@@ -271,42 +272,42 @@ class Pausing:
             self.has_sent.wait(HANG_SECONDS)
 
 
-def test_what_is_sent_while_another_hears_that_he_was_too_late_is_answered_too(
+def test_a_write_sent_during_a_failed_answer_gets_its_own(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """libpq leaves out the end of an answer if more is sent before it is asked for."""
+    """libpq drops the end of an answer if more is sent before the answer is fetched."""
     assert isinstance(db, PostgresDatabase)
     with db.write() as tx:
         last = tx.epoch
     note(db, "before")
-    first = send(db, last, "late")
-    pausing = Pausing(db._writer)
+    first = send_note(db, last, "late")
+    pausing = PausingLock(db._writer)
     monkeypatch.setattr(db._writer, "_using", pausing)
     with ThreadPoolExecutor(1) as waiting:
-        landing = waiting.submit(first.land)
+        answer = waiting.submit(first.land)
         assert pausing.has_failed.wait(HANG_SECONDS)
-        second = send(db, first, "on top of it")
+        second = send_note(db, first, "on top of it")
         pausing.has_sent.set()
         with pytest.raises(Overtaken):
-            landing.result(HANG_SECONDS)
+            answer.result(HANG_SECONDS)
         with pytest.raises(Overtaken):
             second.land()
     note(db, "later")
     assert notes(db) == ["before", "later"]
 
 
-def test_what_cannot_be_sent_leaves_what_is_on_its_way_alone(db: Database) -> None:
+def test_a_refused_write_does_not_disturb_writes_already_sent(db: Database) -> None:
     with db.write() as tx:
         last = tx.epoch
-    first = send(db, last, "good")
+    first = send_note(db, last, "good")
     with pytest.raises(psycopg.DataError):
-        send(db, first, "nul \x00 inside")
+        send_note(db, first, "nul \x00 inside")
     first.land()
     note(db, "later")
     assert notes(db) == ["good", "later"]
 
 
-def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> None:
+def test_text_with_a_nul_is_refused_and_later_writes_succeed(db: Database) -> None:
     with pytest.raises(psycopg.DataError):
         note(db, "nul \x00 inside")
     with pytest.raises(psycopg.DataError), db.write() as tx:
@@ -315,9 +316,7 @@ def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> 
     assert notes(db) == ["plain"]
 
 
-def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
-    url: str, capability: Path
-) -> None:
+def test_a_read_without_a_free_connection_waits_then_fails(url: str, capability: Path) -> None:
     database = open_database(url, extra=[capability], wait_seconds=0.05)
     try:
         database.migrate()
@@ -331,8 +330,8 @@ def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
         database.close()
 
 
-def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
-    """So do hosts of PostgreSQL when its disk is nearly full."""
+def test_a_read_only_server_is_unavailable(url: str) -> None:
+    """Hosts of PostgreSQL make it read-only when its disk is nearly full."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
@@ -342,10 +341,10 @@ def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
         database.migrate()
 
 
-def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
+def test_a_server_that_never_answers_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The least that libpq takes.
+    # The minimum of libpq.
     monkeypatch.setitem(postgres_connection._PATIENCE, "connect_timeout", "2")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none"
@@ -353,8 +352,8 @@ def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
             open_database(url)
 
 
-def test_a_server_whose_network_is_cut_is_noticed_soon(db: Database, url: str) -> None:
-    """Unless the URL says otherwise."""
+def test_a_cut_network_is_noticed_soon(db: Database, url: str) -> None:
+    """A URL may set a different timeout."""
     assert isinstance(db, PostgresDatabase)
     assert _settings(db) >= {("tcp_user_timeout", "30000"), ("connect_timeout", "10")}
     with closing(open_database(f"{url}&tcp_user_timeout=7000")) as database:
@@ -367,13 +366,13 @@ def _settings(db: PostgresDatabase) -> set[tuple[str, str]]:
     return {(o.keyword.decode(), o.val.decode()) for o in options if o.val is not None}
 
 
-def test_a_bigint_may_meet_a_small_number(db: Database) -> None:
-    """PostgreSQL takes a parameter beside a bare number as int4 unless it is told better."""
+def test_a_bigint_parameter_accepts_a_small_number(db: Database) -> None:
+    """PostgreSQL types a parameter beside a bare number as int4 unless a cast says otherwise."""
     with db.read() as tx:
         assert tx.fetch("later", at=2**53) == [(2**53 + 1,)]
 
 
-def test_the_writer_uses_indexes_from_the_first_row_on(db: Database) -> None:
+def test_the_writer_uses_indexes_from_the_first_row(db: Database) -> None:
     with db.write() as tx:
         plan = "\n".join(line for (line,) in tx.fetch("plan_of_a_lookup", texts=["a"]))
     assert "notes_text" in plan

@@ -1,4 +1,4 @@
-"""How a database gets its schema: each step once, wholly, whoever else starts beside us."""
+"""Migrations: each one is applied once and completely, even if several programs start together."""
 
 import shutil
 import sqlite3
@@ -42,22 +42,22 @@ Opener = Callable[[], Database]
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def capability(tmp_path: Path) -> Path:
     """A capability folder to which a test may add migrations."""
     return capability_folder(tmp_path / "capability", ROWS, {"9001_notes": NOTES})
 
 
 @pytest.fixture
-def opener(blank_url: str, extra: Path) -> Iterator[Opener]:
-    """Opens the test's database as a program would that has just started."""
+def opener(blank_url: str, capability: Path) -> Iterator[Opener]:
+    """A function that opens the test's database as a newly started program does."""
     opened: list[Database] = []
 
-    def open_it() -> Database:
-        started = shutil.copytree(extra, extra.with_name(f"capability {len(opened)}"))
+    def open_again() -> Database:
+        started = shutil.copytree(capability, capability.with_name(f"capability {len(opened)}"))
         opened.append(open_database(blank_url, extra=[started]))
         return opened[-1]
 
-    yield open_it
+    yield open_again
     for database in opened:
         database.close()
 
@@ -72,28 +72,32 @@ def note(db: Database, text: str) -> None:
         tx.execute("note", text=text)
 
 
-def test_a_step_is_applied_once(opener: Opener, extra: Path) -> None:
+def test_a_migration_is_applied_once(opener: Opener, capability: Path) -> None:
     db = opener()
     applied = db.migrate()
     assert (applied[0], applied[-1]) == ("0001_writer", "9001_notes")
     assert applied == sorted(applied)
     assert db.migrate() == opener().migrate() == []
-    (extra / "migrations" / "9002_more.sql").write_text("INSERT INTO notes (text) VALUES ('more');")
+    (capability / "migrations" / "9002_more.sql").write_text(
+        "INSERT INTO notes (text) VALUES ('more');"
+    )
     assert opener().migrate() == ["9002_more"]
     assert notes(db) == ["more"]
 
 
-def test_a_dialect_adds_its_own_to_a_step(opener: Opener, extra: Path) -> None:
-    (extra / "migrations" / "9001_notes.sqlite.sql").write_text(SQLITE_ONLY)
-    (extra / "migrations" / "9001_notes.postgresql.sql").write_text(POSTGRES_ONLY)
+def test_a_dialect_adds_statements_to_a_migration(opener: Opener, capability: Path) -> None:
+    (capability / "migrations" / "9001_notes.sqlite.sql").write_text(SQLITE_ONLY)
+    (capability / "migrations" / "9001_notes.postgresql.sql").write_text(POSTGRES_ONLY)
     db = opener()
     db.migrate()
     note(db, "one")
     assert notes(db) == ["ONE;"]
 
 
-def test_a_step_that_fails_leaves_nothing_and_can_be_mended(opener: Opener, extra: Path) -> None:
-    second = extra / "migrations" / "9002_more.sql"
+def test_a_failed_migration_changes_nothing_and_can_be_corrected(
+    opener: Opener, capability: Path
+) -> None:
+    second = capability / "migrations" / "9002_more.sql"
     second.write_text("INSERT INTO notes (text) VALUES ('half'); INSERT INTO nowhere VALUES (1);")
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         opener().migrate()
@@ -104,10 +108,10 @@ def test_a_step_that_fails_leaves_nothing_and_can_be_mended(opener: Opener, extr
     assert notes(db) == ["whole"]
 
 
-def test_an_applied_step_must_not_change(opener: Opener, extra: Path) -> None:
+def test_a_changed_migration_is_refused_once_applied(opener: Opener, capability: Path) -> None:
     opener().migrate()
-    (extra / "migrations" / "9001_notes.sql").write_text(NOTES + "-- Another thought.\n")
-    (extra / "migrations" / "9002_more.sql").write_text("DROP TABLE notes;")
+    (capability / "migrations" / "9001_notes.sql").write_text(NOTES + "-- Another thought.\n")
+    (capability / "migrations" / "9002_more.sql").write_text("DROP TABLE notes;")
     with pytest.raises(Conflict, match=r"9001_notes was applied with checksum .* new migration"):
         opener().migrate()
     assert notes(opener()) == []
@@ -123,16 +127,16 @@ def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url:
         older.close()
 
 
-def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
-    opener: Opener, extra: Path
+def test_an_old_program_stops_writing_after_a_newer_one_migrates(
+    opener: Opener, capability: Path
 ) -> None:
-    """Also what it knew of the rows is void: a migration is a write like any other."""
+    """Its cached rows are invalid too: a migration is a write like any other."""
     older = opener()
     older.migrate()
     with older.write() as tx:
         tx.execute("note", text="in time")
         epoch = tx.epoch
-    (extra / "migrations" / "9002_more.sql").write_text("UPDATE notes SET text = 'migrated';")
+    (capability / "migrations" / "9002_more.sql").write_text("UPDATE notes SET text = 'migrated';")
     newer = opener()
     assert newer.migrate() == ["9002_more"]
     with pytest.raises(Overtaken):
@@ -144,27 +148,27 @@ def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
     assert notes(newer) == ["migrated", "new"]
 
 
-def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> None:
-    """Also one whose program keeps a ledger of migrations by the same name."""
-    run(blank_url, "CREATE TABLE users (id INTEGER)")
+def test_a_database_of_another_program_is_refused_and_unchanged(blank_url: str) -> None:
+    """That includes a program with a ledger of migrations of the same name."""
+    run_sql(blank_url, "CREATE TABLE users (id INTEGER)")
     with pytest.raises(Invalid, match=r"another program: .*\(users\)"):
         open_database(blank_url)
-    run(blank_url, "CREATE TABLE schema_migrations (version INTEGER)")
+    run_sql(blank_url, "CREATE TABLE schema_migrations (version INTEGER)")
     with pytest.raises(Invalid, match=r"another program: .*\(schema_migrations, users\)"):
         open_database(blank_url)
-    run(blank_url, "DROP TABLE users")
-    run(blank_url, "DROP TABLE schema_migrations")
+    run_sql(blank_url, "DROP TABLE users")
+    run_sql(blank_url, "DROP TABLE schema_migrations")
     open_database(blank_url).close()
 
 
-def test_tables_of_others_beside_ours_do_no_harm(opener: Opener, blank_url: str) -> None:
+def test_tables_of_other_programs_do_no_harm(opener: Opener, blank_url: str) -> None:
     opener().migrate()
-    run(blank_url, "CREATE TABLE users (id INTEGER)")
+    run_sql(blank_url, "CREATE TABLE users (id INTEGER)")
     assert opener().migrate() == []
 
 
-def run(url: str, sql: LiteralString) -> None:
-    """What another program does to the database."""
+def run_sql(url: str, sql: LiteralString) -> None:
+    """Change the database as another program does."""
     if url.startswith("sqlite:"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
             file.execute(sql)
@@ -187,13 +191,13 @@ db.close()
 """
 
 
-def test_programs_that_start_together_share_the_work(
-    opener: Opener, blank_url: str, extra: Path
+def test_programs_that_start_together_apply_each_migration_once(
+    opener: Opener, blank_url: str, capability: Path
 ) -> None:
     for number in range(9002, 9020):
         text = f"INSERT INTO notes (text) VALUES ('{number}');"
-        (extra / "migrations" / f"{number}_more.sql").write_text(text)
-    command = [sys.executable, "-c", STARTING, blank_url, str(extra)]
+        (capability / "migrations" / f"{number}_more.sql").write_text(text)
+    command = [sys.executable, "-c", STARTING, blank_url, str(capability)]
     pipe = subprocess.PIPE
     programs = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
     for program in programs:

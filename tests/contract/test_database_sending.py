@@ -1,4 +1,4 @@
-"""A write that is sent: it lands as the next after the one it stands on, or nothing of it does."""
+"""Sent writes: one takes effect directly after the write it follows, or not at all."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,139 +15,139 @@ from tests.databases import capability_folder
 from tests.patience import HANG_SECONDS
 
 TABLE = "CREATE TABLE notes (text TEXT NOT NULL CHECK (text <> 'bad'));"
-LONG = "x" * 200_000  # more than a socket takes at once
+LONG = "x" * 200_000  # more than a socket accepts at once
 BAD = (sqlite3.IntegrityError, psycopg.errors.CheckViolation)
 PAIRS = 40
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def capability(tmp_path: Path) -> Path:
     return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_notes": TABLE})
 
 
 @pytest.fixture
-def db(own_url: str, extra: Path) -> Iterator[Database]:
-    with migrated(own_url, extra) as database:
+def db(own_url: str, capability: Path) -> Iterator[Database]:
+    with migrated(own_url, capability) as database:
         yield database
 
 
 def epoch(db: Database) -> int:
-    """Of a write that was just made."""
+    """Return the epoch after a write."""
     with db.write() as tx:
         return tx.epoch
 
 
-def send(db: Database, after: int | Sent, *texts: str) -> Sent:
+def send_notes(db: Database, after: int | Sent, *texts: str) -> Sent:
     return db.send([("add_notes", [Note(text) for text in texts])], after=after)
 
 
-def check_goes_on(db: Database, left: list[str]) -> None:
-    """What failed left nothing, and the next one is good."""
-    assert notes(db) == left
+def assert_next_write_succeeds(db: Database, notes_before: list[str]) -> None:
+    """Check that the failed write left nothing and that the next one succeeds."""
+    assert notes(db) == notes_before
     last = epoch(db)
-    send(db, last, "next").land()
-    assert notes(db) == sorted([*left, "next"])
+    send_notes(db, last, "next").land()
+    assert notes(db) == sorted([*notes_before, "next"])
     assert epoch(db) == last + 2
 
 
-def test_it_is_there_when_nobody_else_wrote(db: Database) -> None:
+def test_a_sent_write_succeeds_without_other_writers(db: Database) -> None:
     last = epoch(db)
     for step, text in enumerate("abc"):
-        sent = send(db, last + step, text)
-        assert sent.epoch == last + step + 1
-        sent.land()
+        write = send_notes(db, last + step, text)
+        assert write.epoch == last + step + 1
+        write.land()
     assert notes(db) == ["a", "b", "c"]
 
 
-def test_one_may_be_sent_behind_another(db: Database) -> None:
-    sent: int | Sent = epoch(db)
+def test_a_write_may_be_sent_after_an_unanswered_one(db: Database) -> None:
+    last: int | Sent = epoch(db)
     for text in "abc":
-        first = send(db, sent, text)
-        second = send(db, first, text + text)
+        first = send_notes(db, last, text)
+        second = send_notes(db, first, text + text)
         first.land()
         second.land()
-        sent = second
+        last = second
     assert notes(db) == ["a", "aa", "b", "bb", "c", "cc"]
 
 
-def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
+def test_a_sent_write_fails_whole_after_another_writer(db: Database) -> None:
     last = epoch(db)
     epoch(db)
     with pytest.raises(Overtaken):
-        send(db, last, "late").land()
-    check_goes_on(db, [])
+        send_notes(db, last, "late").land()
+    assert_next_write_succeeds(db, [])
 
 
 @pytest.mark.parametrize("by", ["the same program", "another program"])
-def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
-    db: Database, own_url: str, extra: Path, by: str
+def test_a_write_sent_after_a_late_one_fails_too(
+    db: Database, own_url: str, capability: Path, by: str
 ) -> None:
-    """The other's write has the number that the late one would have had."""
+    """The other writer's epoch is the one that the late write would have had."""
     last = epoch(db)
-    other = open_database(own_url, extra=[extra]) if by == "another program" else db
+    other = open_database(own_url, extra=[capability]) if by == "another program" else db
     assert epoch(other) == last + 1
     if other is not db:
         other.close()
-    first = send(db, last, "late")
-    second = send(db, first, "on top of it")
-    for sent in (first, second):
+    first = send_notes(db, last, "late")
+    second = send_notes(db, first, "on top of it")
+    for write in (first, second):
         with pytest.raises(Overtaken):
-            sent.land()
-    check_goes_on(db, [])
+            write.land()
+    assert_next_write_succeeds(db, [])
 
 
-def test_nothing_of_it_and_of_what_was_sent_behind_it_is_there_when_a_row_is_bad(
+def test_a_bad_row_fails_its_write_and_later_ones(
     db: Database,
 ) -> None:
-    first = send(db, epoch(db), LONG, "bad", "skipped")
-    second = send(db, first, "on top of it")
+    first = send_notes(db, epoch(db), LONG, "bad", "skipped")
+    second = send_notes(db, first, "on top of it")
     with pytest.raises(BAD):
         first.land()
     with pytest.raises(Overtaken):
         second.land()
-    check_goes_on(db, [])
+    assert_next_write_succeeds(db, [])
 
 
-def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
-    first = send(db, epoch(db), "good")
-    second = send(db, first, "bad")
+def test_a_write_sent_before_a_bad_one_stays(db: Database) -> None:
+    first = send_notes(db, epoch(db), "good")
+    second = send_notes(db, first, "bad")
     first.land()
     with pytest.raises(BAD):
         second.land()
-    check_goes_on(db, ["good"])
+    assert_next_write_succeeds(db, ["good"])
 
 
-def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> None:
-    """Answers come in the order of sending, whoever asks for them first."""
+def test_two_concurrent_senders_each_get_their_own_answer(db: Database) -> None:
+    """Answers arrive in the order of sending, whichever caller asks first."""
     last = epoch(db)
-    first = send(db, last, "first")
+    first = send_notes(db, last, "first")
     with ThreadPoolExecutor(1) as other:
-        landing = other.submit(lambda: send(db, last, "second").land())
-        wait([landing], timeout=0.3)  # what comes first on its way must not be taken for his
+        answer = other.submit(lambda: send_notes(db, last, "second").land())
+        wait([answer], timeout=0.3)  # an earlier answer must not be returned to this caller
         try:
             first.land()
         except Overtaken:
-            landing.result(HANG_SECONDS)
+            answer.result(HANG_SECONDS)
             assert notes(db) == ["second"]
         else:
-            assert isinstance(landing.exception(HANG_SECONDS), Overtaken)
+            assert isinstance(answer.exception(HANG_SECONDS), Overtaken)
             assert notes(db) == ["first"]
 
 
-def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
-    """Much, and small answers to it: whatever is taken in while more is sent reaches who waits."""
-    sent: int | Sent = epoch(db)
+def test_a_thread_sends_while_another_one_waits(db: Database) -> None:
+    """A thread that sends must pass the answers it reads to the thread that waits."""
+    last: int | Sent = epoch(db)
     with ThreadPoolExecutor(1) as waiting:
         for _ in range(PAIRS):
-            first = send(db, sent, *("short",) * 3)
-            landing = waiting.submit(first.land)
-            sent = send(db, first, LONG, LONG, LONG, LONG)
-            landing.result(HANG_SECONDS)
-            waiting.submit(sent.land).result(HANG_SECONDS)
+            first = send_notes(db, last, *("short",) * 3)
+            answer = waiting.submit(first.land)
+            last = send_notes(db, first, LONG, LONG, LONG, LONG)
+            answer.result(HANG_SECONDS)
+            waiting.submit(last.land).result(HANG_SECONDS)
     assert len(notes(db)) == 7 * PAIRS
 
 
-# Of a JSON, of PostgreSQL, of SQLite and of our own markers; a NUL that is only written down.
+# Escapes of JSON, PostgreSQL, SQLite and our own markers; and an escaped NUL.
 ODD = [
     "",
     "it's",
@@ -162,21 +162,21 @@ ODD = [
 NUL_ERRORS = (sqlite3.DataError, psycopg.DataError)
 
 
-@pytest.mark.parametrize("times", [1, 5])  # few rows travel another way than many
-def test_texts_arrive_as_they_are(db: Database, times: int) -> None:
-    send(db, epoch(db), *ODD * times).land()
+@pytest.mark.parametrize("times", [1, 5])  # a few rows are sent in another form than many
+def test_texts_arrive_unchanged(db: Database, times: int) -> None:
+    send_notes(db, epoch(db), *ODD * times).land()
     assert sorted(notes(db)) == sorted(ODD * times)
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\\\x00", "\x00"])
-def test_text_with_a_nul_is_refused_and_never_cut(db: Database, text: str) -> None:
+def test_text_with_a_nul_is_refused_not_truncated(db: Database, text: str) -> None:
     last = epoch(db)
     with pytest.raises(NUL_ERRORS):
-        send(db, last, "before", "beside", text).land()
-    check_goes_on(db, [])
+        send_notes(db, last, "before", "beside", text).land()
+    assert_next_write_succeeds(db, [])
 
 
-def test_statements_take_effect_in_the_order_in_which_they_are_sent(db: Database) -> None:
+def test_statements_take_effect_in_the_order_sent(db: Database) -> None:
     a, b = [Note("a")], [Note("b")]
     last = epoch(db)
     for step, writes in enumerate(
@@ -190,7 +190,7 @@ def test_statements_take_effect_in_the_order_in_which_they_are_sent(db: Database
         assert notes(db) == [["b"], ["a"], ["a", "b"]][step]
 
 
-def test_a_write_of_nothing_is_a_write(db: Database) -> None:
+def test_an_empty_write_counts_as_a_write(db: Database) -> None:
     last = epoch(db)
     db.send([], after=last).land()
     assert epoch(db) == last + 2

@@ -1,4 +1,4 @@
-"""Which URLs open a database, and what is said about the others."""
+"""Database URLs that are accepted, and the errors for the others."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ from penstock.errors import Invalid, Unavailable
         ("postgresql://u@h/x?y", "cannot be read"),
     ],
 )
-def test_a_url_that_names_no_durable_database_is_refused(url: str, message: str) -> None:
+def test_a_url_without_a_durable_database_is_refused(url: str, message: str) -> None:
     with pytest.raises(Invalid, match=message):
         open_database(url)
 

@@ -1,4 +1,4 @@
-"""Events by their time, and how many there were, on both databases."""
+"""Events by time and the counts of events, on both databases."""
 
 import msgspec
 import pytest
@@ -26,14 +26,14 @@ RUN = derived_id("run")
 
 @pytest.fixture
 def times(database: Database) -> list[Micros]:
-    """An event every quarter of an hour for ten hours."""
+    """One event every quarter of an hour for ten hours."""
     moments = [START + n * MINUTES_15 for n in range(40)]
     with database.write() as tx:
         put_events(tx, [event(at, run_id=RUN if n < 3 else None) for n, at in enumerate(moments)])
     return moments
 
 
-def test_events_are_listed_and_counted_from_after_until_before(
+def test_events_are_listed_and_counted_between_after_and_before(
     database: Database, times: list[Micros]
 ) -> None:
     ranges = [
@@ -49,11 +49,13 @@ def test_events_are_listed_and_counted_from_after_until_before(
         (START - DAY, START - HOUR),
     ]
     for after, before in ranges:
-        wanted = [at for at in times if after <= at < before]
+        times_in_range = [at for at in times if after <= at < before]
         with database.read() as tx:
             page = list_events(tx, before, after, descending=False, limit=100, offset=0)
-        assert [msgspec.json.decode(stored_json(item))["at"] for item in page.items] == wanted
-        assert page.total_count == len(wanted)
+        assert [
+            msgspec.json.decode(stored_json(item))["at"] for item in page.items
+        ] == times_in_range
+        assert page.total_count == len(times_in_range)
 
 
 def test_a_range_of_events_may_be_open_at_either_end(
@@ -76,7 +78,7 @@ def test_events_come_newest_first_and_by_page(database: Database, times: list[Mi
     assert page.total_count == 40
 
 
-def test_events_of_one_run(database: Database, times: list[Micros]) -> None:
+def test_events_are_filtered_by_run(database: Database, times: list[Micros]) -> None:
     with database.read() as tx:
         newest = list_events(tx, None, None, limit=2, offset=0, run_id=RUN)
         oldest = list_events(tx, None, None, descending=False, limit=9, offset=1, run_id=RUN)
@@ -89,14 +91,14 @@ def test_events_of_one_run(database: Database, times: list[Micros]) -> None:
     assert (newest.total_count, oldest.total_count, none.total_count) == (3, 3, 0)
 
 
-def test_a_run_goes_by_the_id_that_its_producer_gave_it(database: Database) -> None:
+def test_a_run_is_found_by_its_producers_id(database: Database) -> None:
     with database.write() as tx:
         put_events(tx, [event(NOW, run_id=run_id("nightly-7"))])
     with database.read() as tx:
         assert list_events(tx, None, None, limit=1, offset=0, run_id="nightly-7").total_count == 1
 
 
-def test_an_event_comes_out_word_for_word(database: Database) -> None:
+def test_an_event_is_returned_word_for_word(database: Database) -> None:
     payload = '{"b":1.0,  "a":"caf\\u00e9 é \\u0000","n":12345678901234567890}'
     with database.write() as tx:
         put_events(tx, [EventRow(NOW, NOW, "RUN", "food", "START", None, payload)])
@@ -105,7 +107,7 @@ def test_an_event_comes_out_word_for_word(database: Database) -> None:
     assert stored_json(item).decode() == payload
 
 
-def test_events_per_hour_of_the_last_day(database: Database) -> None:
+def test_events_of_the_last_day_are_counted_by_hour(database: Database) -> None:
     kinds = ["START", "START", "COMPLETE", "FAIL", "ABORT", "RUNNING", ""]
     with database.write() as tx:
         put_events(tx, [event(NOW, kind) for kind in kinds])
@@ -127,7 +129,7 @@ def test_events_per_hour_of_the_last_day(database: Database) -> None:
     assert [hour.count for hour in hours[1:-1]] == [0] * 22
 
 
-def test_days_begin_at_midnight_of_the_time_zone_also_when_clocks_change(
+def test_days_begin_at_local_midnight_across_clock_changes(
     database: Database,
 ) -> None:
     now = parse_time("2026-10-27T12:00:00Z")
@@ -163,7 +165,7 @@ def test_datasets_jobs_and_sources_are_counted_up_to_each_end(database: Database
     assert by_hour[0][-1].end_interval == format_time(NOW - NOW % HOUR + HOUR)
 
 
-def test_what_is_created_as_an_interval_ends_belongs_to_the_next(database: Database) -> None:
+def test_a_creation_at_an_intervals_end_belongs_to_the_next(database: Database) -> None:
     midnight = parse_time("2026-11-14T18:15:00Z")  # in Kathmandu
     created = [midnight - 1, midnight, midnight + 45 * 60 * SECOND]
     with database.write() as tx:
@@ -178,7 +180,7 @@ def test_what_is_created_as_an_interval_ends_belongs_to_the_next(database: Datab
     assert by_end["2026-11-14T20:00:00.000Z"] == 3
 
 
-def test_a_time_zone_that_is_none_is_refused(database: Database) -> None:
+def test_an_unknown_time_zone_is_refused(database: Database) -> None:
     for zone in ("Nowhere", "", "../etc/passwd", "/etc/passwd", "Europe", "\x00"):
         with database.read() as tx, pytest.raises(Invalid, match="is not a time zone; write it"):
             job_stats(tx, Period.WEEK, zone, NOW)

@@ -1,4 +1,4 @@
-"""What large events leave in the memory of the one who folds them."""
+"""The memory that large events take while they are folded."""
 
 import json
 
@@ -17,7 +17,7 @@ def url(database_url: str) -> str:
     return database_url
 
 
-def test_a_world_is_full_when_large_events_have_brought_much(database: Database) -> None:
+def test_large_events_fill_a_unit_of_work(database: Database) -> None:
     uow = UnitOfWork()
     for number, length in enumerate((HEAVY // 2, HEAVY_KEPT_MAX, 2 * HEAVY)):
         fold(uow, database, number, length)
@@ -27,7 +27,7 @@ def test_a_world_is_full_when_large_events_have_brought_much(database: Database)
 
 
 def fold(uow: UnitOfWork, database: Database, number: int, length: int) -> None:
-    """Fold an event with a description of this length, and take it for written."""
+    """Fold an event with a description of this length and treat it as written."""
     event = {
         "eventTime": f"2026-11-16T09:00:0{number}Z",
         "producer": "p",

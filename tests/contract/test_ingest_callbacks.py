@@ -75,7 +75,7 @@ def _caller(client: httpx.Client) -> Caller:
 
 
 def posts(web: Web) -> list[Request]:
-    return web.asked("/hook", "POST")
+    return web.requests_to("/hook", "POST")
 
 
 def signed_by_hand(at: Micros) -> str:
@@ -196,7 +196,7 @@ def test_a_redirect_is_final_and_not_followed(web: Web, caller: Caller, code: in
     words = f"was answered {code} .a redirect to {elsewhere}, which is not followed.; correct the"
     with pytest.raises(Invalid, match=words):
         caller.call(web.on("/hook", redirect(elsewhere, code)))
-    assert web.asked("/elsewhere", "POST") == web.asked("/elsewhere") == []
+    assert web.requests_to("/elsewhere", "POST") == web.requests_to("/elsewhere") == []
 
 
 def test_a_receiver_that_takes_too_long(web: Web) -> None:

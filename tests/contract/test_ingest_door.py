@@ -118,7 +118,7 @@ def test_a_redirect_meets_the_same_check(web: Web, target: str, reason: str) -> 
     with pytest.raises(Invalid) as refused:
         get(url, Places((f"{web.url}/in",)))
     assert reason in str(refused.value)
-    assert web.asked("/secret") == []
+    assert web.requests_to("/secret") == []
 
 
 def test_a_redirect_to_a_file_is_refused_even_in_a_listed_place(web: Web) -> None:

@@ -38,7 +38,7 @@ def test_a_file_comes_with_its_digests(desk: IngestService) -> None:
     assert found == FetchedFile("deep/er/a.bin", len(BODY), digests, is_new=True)
     assert desk.content("deep/er/a.bin") == BODY
     assert desk.at_hand == len(BODY)
-    assert desk.web.asked("/a")[0].headers["accept-encoding"] == "identity"
+    assert desk.web.requests_to("/a")[0].headers["accept-encoding"] == "identity"
 
 
 def test_an_empty_file_is_a_file(desk: IngestService) -> None:
@@ -90,7 +90,7 @@ def test_a_chunked_file_that_is_cut_off_is_not_taken_for_whole(desk: IngestServi
     cut, whole = raw(start, b"5\r\nhello\r\n"), raw(start, b"5\r\nhello\r\n0\r\n\r\n")
     url = desk.web.on("/a", cut, whole)
     assert desk.fetch(url).size == 5
-    assert len(desk.web.asked("/a")) == 2
+    assert len(desk.web.requests_to("/a")) == 2
 
 
 def test_wrong_bytes_are_refused_at_once_and_removed(desk: IngestService) -> None:
@@ -192,7 +192,7 @@ def test_redirects_are_followed_and_checked(desk: IngestService) -> None:
         url = desk.web.on("/b", redirect(target))
         with pytest.raises(Invalid):
             desk.fetch(url)
-        assert len(desk.web.asked("/b")) == 1
+        assert len(desk.web.requests_to("/b")) == 1
         desk.web.requests.clear()
 
 

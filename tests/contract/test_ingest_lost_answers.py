@@ -27,7 +27,7 @@ from penstock.ingest.transitions import move_job
 from penstock.ingest.workers.daemon import JobDaemon
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from tests.ingest_stores import processing_batch, to_stage
+from tests.ingest_stores import advance_to_stage, processing_batch
 
 WAIT_SECONDS_MAX = 60.0
 
@@ -176,7 +176,7 @@ def test_a_job_that_fails_after_its_ark_was_noted_is_not_locked_for_ever(plane: 
             poll_seconds=WAIT_SECONDS_MAX,
         )
         processing_batch(bench.store, 1)
-        to_stage(bench.store, IngestState.PROCESSING)
+        advance_to_stage(bench.store, IngestState.PROCESSING)
         daemon.go_round()
         daemon.go_round()
         [job] = bench.store.waiting(IngestState.FAILED, 10)
@@ -189,7 +189,7 @@ def test_a_round_of_provisioning_that_could_not_be_written_down_locks_nothing(
 ) -> None:
     with closing(Bench(plane, IngestState.PROVISIONING)) as bench:
         processing_batch(bench.store, 2)
-        to_stage(bench.store, IngestState.PROVISIONING)
+        advance_to_stage(bench.store, IngestState.PROVISIONING)
         bench.losing.lost, bench.losing.is_made = "change_jobs", False
         with pytest.raises(Unavailable):
             provisioning.go_round(bench.context)

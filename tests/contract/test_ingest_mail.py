@@ -42,7 +42,7 @@ def _mail() -> Iterator[MailServer]:
 
 @pytest.fixture(autouse=True)
 def _behave(mail: MailServer) -> None:
-    mail.behave()
+    mail.recover()
     mail.messages.clear()
     mail.recipients.clear()
 
@@ -70,11 +70,11 @@ def test_a_letter_arrives_as_it_was_written(mail: MailServer) -> None:
 
 
 def test_a_letter_that_is_sent_again_has_the_same_message_id(mail: MailServer) -> None:
-    mail.lose_the_answer()
+    mail.drop_answer()
     with pytest.raises(Undelivered) as caught:
         mailer(mail.url).send(LETTER)
     assert not caught.value.is_final
-    mail.behave()
+    mail.recover()
     mailer(mail.url).send(LETTER)
     first, second = mail.messages
     assert first["Message-ID"] == second["Message-ID"]
@@ -207,7 +207,7 @@ def test_one_refused_address_does_not_keep_the_letter_from_the_others(mail: Mail
 
 
 def test_a_refusal_for_now_is_not_final(mail: MailServer) -> None:
-    mail.tempfail()
+    mail.defer()
     with pytest.raises(Unavailable, match=r"451 4\.3\.0 try again later") as caught:
         mailer(mail.url).send(LETTER)
     assert isinstance(caught.value, Undelivered)

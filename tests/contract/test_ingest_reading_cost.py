@@ -1,4 +1,4 @@
-"""What reads of ingest cost where much was deposited before: no long walks."""
+"""The cost of reads of ingest after many deposits: no long scans."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,26 +26,26 @@ from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow
 from penstock.ingest.transitions import side_of
 from penstock.states import BatchState, IngestState, ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset
-from tests.plans import filled, is_given, reads, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("ingest_reading_cost")
 
 DONE = 20_000  # batches, with a job each
-WAITING = 40_000  # jobs of the large batch: most of all jobs, behind those of the others
-BACKLOG = 20_000  # batches of another collection that came last, and are pending
+WAITING = 40_000  # jobs of the large batch: most of all jobs, after those of the others
+BACKLOG = 20_000  # the newest batches, pending, of another collection
 FEW = 5  # in each state, free and locked
 PAGE = 50
 
-MAPS = "maps"  # the collection of nearly all that is completed
-PHOTOS = "photos"  # one with a few batches, long ago
+MAPS = "maps"  # the collection of nearly all completed batches
+PHOTOS = "photos"  # one with a few old batches
 LETTERS = "letters"  # one with a backlog
 DEPOSITS = dataset("deposits")
 SESSION = "worker/1"
 LARGE = f"bid{DONE + 1:010}"
 LAST = "bid9999999999"
 
-# What `penstock ingest check` asks, which looks at everything.
+# The statements of `penstock ingest check`, which reads everything.
 CHECKS = {
     "ingest_jobs_without_batch",
     "ingest_locks_without_session",
@@ -58,8 +58,8 @@ CHECKS = {
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand completed batches, as many pending ones, a large one, some in each state."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -94,7 +94,7 @@ def _batch(number: int, status: BatchState, locked_by: str = "", jobs: int = 1) 
 
 
 def _batches() -> list[BatchRow]:
-    """The completed ones, the large one, and some in every state that is kept, free and locked."""
+    """The completed batches, the large one, and some in every stored state, free and locked."""
     done = [_batch(number, BatchState.COMPLETED) for number in range(1, DONE + 1)]
     states = [state for state in BatchState if state != BatchState.DELETED]
     some = [(state, by) for state in states for by in ("", SESSION) for _ in range(FEW)]
@@ -180,7 +180,7 @@ def _fill_register(tx: Transaction) -> None:
         "add_search_keys",
         [SearchKeyRow(NAMESPACE, key, SearchKeyKind(kind), key, MAPS, "", 1) for kind, key in keys],
     )
-    # Far more than work at one time.
+    # Far more than the work at any one time.
     writers = [WriterRow(_ark(n), f"deposit {n}", f"jid{n:010}") for n in numbers]
     tx.write("put_ark_writers", writers)
 
@@ -205,7 +205,7 @@ def _lot(number: int) -> BatchLotRow:
 
 
 def _fill_lots_and_uploads(tx: Transaction) -> None:
-    """The last few of each are not done with."""
+    """Write lots and uploads, of which the last few are unfinished."""
     numbers = range(1, DONE + 1)
     tx.write("put_batch_lots", [_lot(n) for n in numbers])
     for n in numbers:
@@ -222,28 +222,28 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
 def test_ingest_reads_scan_only_their_results(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert [
-        (name, params, found)
-        for name, asked in _examples().items()
-        for params in asked
-        if (found := walks(url, statements[name], params, _is_small))
+        (name, params, steps)
+        for name, examples in _examples().items()
+        for params in examples
+        if (steps := costly_steps(url, statements[name], params, _is_small))
     ] == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_every_statement_of_ingest_that_reads_is_tried(dialect: str) -> None:
+def test_every_read_of_ingest_has_an_example(dialect: str) -> None:
     ingest = [folder for folder in capability_folders() if folder.name == "ingest"]
     statements = load_statements(dialect, ingest)
     assert reads(statements) == {*_examples(), *CHECKS}
 
 
 def _examples() -> dict[str, list[dict[str, Any]]]:
-    """The statements with what usual calls ask of them."""
+    """Return the statements with the parameters of typical calls."""
     return _examples_of_batches() | _examples_of_jobs() | _examples_of_register()
 
 
 def _examples_of_batches() -> dict[str, list[dict[str, Any]]]:
     page = {"before": LAST, "most": PAGE}
-    late = {"before": f"bid{PAGE:010}", "most": PAGE}  # what was submitted first
+    late = {"before": f"bid{PAGE:010}", "most": PAGE}  # the first submission
     collections = [{"collection": name} for name in (MAPS, PHOTOS, LETTERS)]
     states = ["completed", "pending", "held"]
     some = [f"bid{number:010}" for number in range(1, PAGE)]
@@ -277,7 +277,7 @@ def _examples_of_batches() -> dict[str, list[dict[str, Any]]]:
 
 
 def _examples_of_jobs() -> dict[str, list[dict[str, Any]]]:
-    last = f"jid{DONE + WAITING - PAGE:010}"  # a page before the end
+    last = f"jid{DONE + WAITING - PAGE:010}"  # the page before the last
     pages = [{"batch_id": LARGE, "after": after, "most": PAGE} for after in ("", last)]
     states = ["pending", "failed", "held"]
     places = [
@@ -341,8 +341,8 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
 
 
 def _is_small(step: str) -> bool:
-    """A list that was given, a page of batches, or what there are few of."""
+    """Return whether the scan reads a list parameter, a page of batches or a small table."""
     collections = "SCAN c USING INDEX sqlite_autoindex_collections"
-    return is_given(step) or step.startswith(
+    return is_parameter_scan(step) or step.startswith(
         ("SCAN page", collections, "SCAN s", "SCAN h", "SCAN e")
     )

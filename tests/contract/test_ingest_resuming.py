@@ -27,7 +27,7 @@ def test_a_file_that_is_cut_off_is_resumed(desk: IngestService) -> None:
     assert desk.fetch(url).digests["sha-512"] == digest(BODY, "sha512")
     assert desk.content() == BODY
     assert desk.ranges("/a") == [None, "bytes=300000-", "bytes=600000-"]
-    assert desk.web.asked("/a")[1].headers["if-range"] == '"one"'
+    assert desk.web.requests_to("/a")[1].headers["if-range"] == '"one"'
     assert desk.slept == [1.0, 1.0, 1.0]
     assert desk.at_hand == len(BODY)
 
@@ -39,7 +39,7 @@ def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: IngestSe
     url = desk.web.on("/a", cut, whole)
     desk.fetch(url)
     assert desk.content() == BODY
-    assert desk.web.asked("/a")[1].headers["if-range"] == WHEN
+    assert desk.web.requests_to("/a")[1].headers["if-range"] == WHEN
 
 
 @pytest.mark.parametrize("now", [{"Date": WHEN}, {}])
@@ -172,7 +172,7 @@ def test_a_file_whose_part_another_process_cleared_away_is_fetched_again(
     url = desk.web.on("/a", drip([whole, b"complete"], clear), content(b"complete"))
     assert desk.fetch(url).size == 8
     assert desk.content() == b"complete"
-    assert len(desk.web.asked("/a")) == 2
+    assert len(desk.web.requests_to("/a")) == 2
 
 
 def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(

@@ -98,7 +98,7 @@ def test_objects_of_a_bucket_are_fetched(bucket: IngestService) -> None:
     assert size_of(bucket.client, FileRequest(url, "a"), bucket.places) == len(BODY)
     assert bucket.fetch(url, digest=digest(BODY)).size == len(BODY)
     assert bucket.content() == BODY
-    assert "key/" in bucket.web.asked("/bucket/in/a%20b")[0].headers["authorization"]
+    assert "key/" in bucket.web.requests_to("/bucket/in/a%20b")[0].headers["authorization"]
 
 
 def test_an_object_is_resumed_while_it_is_the_same(bucket: IngestService) -> None:
@@ -179,7 +179,7 @@ def test_the_size_is_estimated_without_failing(
     desk.web.on("/there", content(b"abc"))
     wanted = FileRequest(desk.web.on("/a", answer), "a")
     assert size_of(desk.client, wanted, desk.places) == size
-    assert desk.web.asked("/a") == []
+    assert desk.web.requests_to("/a") == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.plane import Plane
 from penstock.states import IngestState
 from penstock.store.write_queue import Command
-from tests.ingest_stores import claimed_job, processing_batch
+from tests.ingest_stores import claim_job, processing_batch
 
 LASTS_SECONDS = 10
 TEN_YEARS = 3650 * DAY
@@ -50,7 +50,7 @@ def test_a_dead_session_by_a_clock_that_was_ahead_keeps_nothing(
 ) -> None:
     with machine(database_url, ahead) as one:
         processing_batch(one.store, 1)
-        job = claimed_job(one.store, IngestState.PENDING)
+        job = claim_job(one.store, IngestState.PENDING)
     with machine(database_url) as other:
         other.store.keep_alive()
         assert [each.id for each in other.store.claim_jobs(IngestState.PENDING, 1)] == [job.id]
@@ -59,7 +59,7 @@ def test_a_dead_session_by_a_clock_that_was_ahead_keeps_nothing(
 def test_a_session_by_a_clock_that_is_a_little_ahead_keeps_its_locks(database_url: str) -> None:
     with machine(database_url, LASTS_SECONDS * SECOND // 2) as one, machine(database_url) as other:
         processing_batch(one.store, 1)
-        claimed_job(one.store, IngestState.PENDING)
+        claim_job(one.store, IngestState.PENDING)
         other.store.keep_alive()
         assert other.store.claim_jobs(IngestState.PENDING, 1) == []
 
@@ -67,7 +67,7 @@ def test_a_session_by_a_clock_that_is_a_little_ahead_keeps_its_locks(database_ur
 def test_a_session_survives_a_clock_set_back(database_url: str) -> None:
     with machine(database_url, TEN_YEARS) as one, machine(database_url) as other:
         processing_batch(one.store, 1)
-        job = claimed_job(one.store, IngestState.PENDING)
+        job = claim_job(one.store, IngestState.PENDING)
         one.ahead = 0
         one.store.keep_alive()
         other.store.keep_alive()
@@ -79,7 +79,7 @@ def test_a_restart_under_the_same_name_loses_old_locks(
 ) -> None:
     with machine(database_url) as one:
         processing_batch(one.store, 1)
-        job = claimed_job(one.store, IngestState.PENDING)
+        job = claim_job(one.store, IngestState.PENDING)
     with machine(database_url) as again:
         again.store.keep_alive()
         assert again.store.session != job.locked_by
@@ -93,7 +93,7 @@ def test_a_worker_stops_well_although_its_session_cannot_be_ended(
 ) -> None:
     with machine(database_url) as one:
         processing_batch(one.store, 1)
-        claimed_job(one.store, IngestState.PENDING)
+        claim_job(one.store, IngestState.PENDING)
         submit = one.catalog.submit
 
         def full(command: Command[object]) -> "Future[object]":

@@ -22,14 +22,14 @@ from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
     Backend,
     advance,
-    claimed_job,
+    advance_to_stage,
+    claim_job,
     finish,
-    moved_batch,
     new_jobs,
     pending_batch,
     processing_batch,
     submission,
-    to_stage,
+    transition_batch,
 )
 
 QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
@@ -64,7 +64,7 @@ def test_an_interrupted_expansion_continues(backend: Backend) -> None:
     [found] = heir.claim_batches(BatchState.PENDING, 5)
     assert found.jobs == 3
     found = heir.add_jobs(found, new_jobs(found, 2))
-    done = moved_batch(heir, found, BatchState.PROCESSING)
+    done = transition_batch(heir, found, BatchState.PROCESSING)
     assert (done.jobs, done.status, done.locked_by) == (5, BatchState.PROCESSING, "")
     jobs = heir.jobs(batch.id, 10)
     assert [job.configuration.row for job in jobs] == [0, 1, 2, 3, 4]
@@ -97,7 +97,7 @@ def test_a_new_job_is_pending_and_has_a_folder_of_its_own(store: IngestStore) ->
 
 def test_a_batch_without_jobs_reports_as_soon_as_it_processes(store: IngestStore) -> None:
     batch = pending_batch(store)
-    assert moved_batch(store, batch, BatchState.PROCESSING).status is BatchState.REPORTING
+    assert transition_batch(store, batch, BatchState.PROCESSING).status is BatchState.REPORTING
     [claimed] = store.claim_batches(BatchState.REPORTING, 5)
     assert claimed.id == batch.id
 
@@ -117,12 +117,12 @@ def test_jobs_are_claimed_by_priority_and_then_by_age(store: IngestStore) -> Non
 def test_a_session_sees_its_own_front_entry_at_once(store: IngestStore) -> None:
     batch = pending_batch(store)
     batch = store.add_jobs(batch, new_jobs(batch, 5, 50))
-    assert claimed_job(store, IngestState.PENDING).priority == 50
+    assert claim_job(store, IngestState.PENDING).priority == 50
     batch = store.add_jobs(batch, new_jobs(batch, 1, 3))
-    assert claimed_job(store, IngestState.PENDING).priority == 3
+    assert claim_job(store, IngestState.PENDING).priority == 3
     last = store.jobs(batch.id, 10)[4]
     store.change_jobs([JobChange(last, replace(last, priority=1), by_hand=True)])
-    assert claimed_job(store, IngestState.PENDING).id == last.id
+    assert claim_job(store, IngestState.PENDING).id == last.id
 
 
 def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None:
@@ -177,7 +177,7 @@ def test_the_same_change_of_a_batch_again_is_answered_as_if_it_had_been_first(
     change = BatchChange(batch, move_batch(batch, BatchState.PROCESSING, system_clock()))
     first = store.change_batch(change)
     assert store.change_batch(change) == first
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
     [claimed] = store.claim_batches(BatchState.REPORTING, 1)
     after = move_batch(claimed, BatchState.FAILED, system_clock(), report='{"made": 1}')
     first = store.change_batch(BatchChange(claimed, after))
@@ -210,7 +210,7 @@ def test_nothing_is_claimed_while_the_queue_is_held(backend: Backend, store: Ing
         assert session.claim_batches(BatchState.PENDING, 5) == []
     assert store.release_hold(IngestHoldKind.QUEUE, "ingest")
     assert not other.release_hold(IngestHoldKind.QUEUE, "ingest")
-    assert claimed_job(store, IngestState.PENDING).id not in held
+    assert claim_job(store, IngestState.PENDING).id not in held
     assert len(store.claim_batches(BatchState.PENDING, 5)) == 1
 
 
@@ -235,7 +235,7 @@ def test_holds_are_listed_whatever_a_collection_is_called(
 def test_tallies_equal_a_recount(store: IngestStore) -> None:
     batch = processing_batch(store, 9)
     other = processing_batch(store, 4, "another")
-    to_stage(store, IngestState.DOWNLOADING)
+    advance_to_stage(store, IngestState.DOWNLOADING)
     for number, job in enumerate(store.claim_jobs(IngestState.DOWNLOADING, 5)):
         after = replace(job, space_needed=100 + number)
         [sized] = store.change_jobs([JobChange(job, after, keep_lock=True)])
@@ -269,8 +269,8 @@ def test_tallies_equal_a_recount(store: IngestStore) -> None:
 
 def test_a_deleted_job_is_gone_and_lets_its_batch_report(store: IngestStore) -> None:
     batch = processing_batch(store, 2)
-    failed = finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
-    job = claimed_job(store, IngestState.PENDING)
+    failed = finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
+    job = claim_job(store, IngestState.PENDING)
     held = finish(store, job, IngestState.HELD)
     assert store.batch(batch.id).status is BatchState.PROCESSING
     with pytest.raises(Conflict, match="still has 2 jobs"):

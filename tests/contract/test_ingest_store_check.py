@@ -20,9 +20,9 @@ from penstock.zookeeper import Create, Delete, Op, Set, ZooKeeperSession
 from tests.ingest_stores import (
     Backend,
     advance,
-    claimed_job,
+    claim_job,
     finish,
-    opened_backend,
+    open_backend,
     processing_batch,
     submission,
 )
@@ -87,7 +87,7 @@ def test_damage_in_sql_is_found_and_repaired(
     kind: str, damage: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     statement, expected = SQL_DAMAGE[damage]
-    with opened_backend(kind, request, tmp_path) as backend:
+    with open_backend(kind, request, tmp_path) as backend:
         first = backend.open()
         processing_batch(first, 1)
         assert first.check() == []
@@ -107,7 +107,7 @@ def test_damage_in_sql_is_found_and_repaired(
 def test_a_lost_job_that_was_not_counted_is_repaired_at_once(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    with opened_backend(kind, request, tmp_path) as backend:
+    with open_backend(kind, request, tmp_path) as backend:
         processing_batch(backend.open(), 1)
         backend.close()
         execute(backend.url, "DELETE FROM ingest_batches")
@@ -120,7 +120,7 @@ def test_a_lost_job_that_was_not_counted_is_repaired_at_once(
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with opened_backend("zookeeper", request, tmp_path) as backend:
+    with open_backend("zookeeper", request, tmp_path) as backend:
         yield backend
 
 
@@ -222,7 +222,7 @@ def test_a_job_whose_batch_is_gone_is_removed(backend: Backend, session: ZooKeep
 def test_a_batch_without_open_jobs_is_moved_on(backend: Backend, session: ZooKeeperSession) -> None:
     store = backend.open()
     processing_batch(store, 1)
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
     path = batch_path(BATCH, "status")
     data, version = session.get(path) or (b"", 0)
     session.multi([Set(path, data.replace(b'"reporting"', b'"processing"'), version)])

@@ -6,11 +6,11 @@ from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
     Backend,
     advance,
-    claimed_job,
+    claim_job,
     finish,
-    moved_batch,
     processing_batch,
     submission,
+    transition_batch,
 )
 
 QUEUE_HOLD = IngestHold(IngestHoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
@@ -40,7 +40,7 @@ def test_batches_are_listed_newest_first(store: IngestStore) -> None:
     ids = [
         store.submit(submission(f"u{n}", collection=kind)).batch.id for n, kind in enumerate(kinds)
     ]
-    moved_batch(store, store.batch(ids[2]), BatchState.HELD)
+    transition_batch(store, store.batch(ids[2]), BatchState.HELD)
 
     def listed(which: BatchFilter, limit: int = 9, before: str | None = None) -> list[str]:
         return [batch.id for batch in store.batches(which, limit, before)]
@@ -61,10 +61,10 @@ def test_a_batch_that_is_not_completed_keeps_its_collection_open(
     assert store.open_batch("maps") is None
     batch = processing_batch(store, 1)
     photos = store.submit(submission("u2", collection="photos")).batch
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
     [claimed] = store.claim_batches(BatchState.REPORTING, 1)
     assert other.open_batch("maps") == claimed
-    moved_batch(store, claimed, BatchState.COMPLETED)
+    transition_batch(store, claimed, BatchState.COMPLETED)
     assert (other.open_batch("maps"), other.open_batch("photos")) == (None, photos)
     store.change_batch(BatchChange(photos, None))
     assert other.open_batch("photos") is None
@@ -78,7 +78,7 @@ def test_jobs_in_a_state_are_listed_in_queue_order(store: IngestStore) -> None:
     assert [job.batch_id for job in waiting] == [second.id] * 2 + [first.id] * 3
     behind = store.waiting(IngestState.PENDING, 2, waiting[1].position)
     assert [job.id for job in behind] == [job.id for job in waiting[2:4]]
-    claimed_job(store, IngestState.PENDING)
+    claim_job(store, IngestState.PENDING)
     assert len(store.waiting(IngestState.PENDING, 10)) == 5
     assert store.waiting(IngestState.FAILED, 10) == []
 

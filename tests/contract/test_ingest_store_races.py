@@ -19,14 +19,14 @@ from tests.doors.waiting import until
 from tests.ingest_stores import (
     Backend,
     advance,
-    claimed_job,
+    advance_to_stage,
+    claim_job,
     finish,
-    moved_batch,
     new_jobs,
     pending_batch,
     processing_batch,
     submission,
-    to_stage,
+    transition_batch,
 )
 
 TOP = Path(__file__).resolve().parents[2]
@@ -133,7 +133,7 @@ def test_two_changes_of_one_batch_and_only_the_first_holds(
     backend: Backend, store: IngestStore
 ) -> None:
     batch = store.submit(submission()).batch
-    moved_batch(store, batch, BatchState.HELD)
+    transition_batch(store, batch, BatchState.HELD)
     other = backend.open("other")
     after = move_batch(batch, BatchState.FAILED, system_clock())
     with pytest.raises(Conflict, match="was pending when it was read and is held now"):
@@ -148,7 +148,7 @@ def test_a_job_locked_by_another_session_is_not_changed(
 ) -> None:
     batch = processing_batch(store, 1)
     [seen] = store.jobs(batch.id, 1)
-    job = claimed_job(backend.open("other"), IngestState.PENDING)
+    job = claim_job(backend.open("other"), IngestState.PENDING)
     [refused] = store.change_jobs([JobChange(seen, move_job(seen, IngestState.HELD, 1))])
     assert isinstance(refused, Conflict)
     assert f"is locked by {job.locked_by} now" in str(refused)
@@ -161,7 +161,7 @@ def test_a_lock_that_was_read_is_not_the_readers_own(backend: Backend, store: In
     batch = processing_batch(store, 1)
     other = backend.open("other")
     other.submit(submission("waits"))
-    job = claimed_job(other, IngestState.PENDING)
+    job = claim_job(other, IngestState.PENDING)
     [waits] = other.claim_batches(BatchState.PENDING, 1)
     store.keep_alive()
     seen, seen_batch = store.job(job.id), store.batch(waits.id)
@@ -221,7 +221,7 @@ def test_the_locks_of_a_killed_process_become_free(backend: Backend, store: Inge
 
 def test_an_administrator_takes_no_notice_of_locks(backend: Backend, store: IngestStore) -> None:
     processing_batch(store, 1)
-    job = claimed_job(store, IngestState.PENDING)
+    job = claim_job(store, IngestState.PENDING)
     admin = backend.open("admin")
     seen = admin.job(job.id)
     after = move_job(seen, IngestState.FAILED, system_clock(), message="stopped", by_hand=True)
@@ -239,12 +239,12 @@ def test_a_lock_that_was_taken_away_can_be_taken_again(
     backend: Backend, store: IngestStore
 ) -> None:
     processing_batch(store, 1)
-    job = claimed_job(store, IngestState.PENDING)
+    job = claim_job(store, IngestState.PENDING)
     admin = backend.open("admin")
     change = JobChange(admin.job(job.id), replace(job, priority=1), by_hand=True)
     [changed] = admin.change_jobs([change])
     assert isinstance(changed, IngestJob)
-    theirs = claimed_job(admin, IngestState.PENDING)
+    theirs = claim_job(admin, IngestState.PENDING)
     [refused] = advance(store, [job])
     assert isinstance(refused, Conflict)
     store.release([job])
@@ -257,9 +257,9 @@ def test_a_claim_that_is_over_does_not_free_the_next_one(
     backend: Backend, store: IngestStore
 ) -> None:
     processing_batch(store, 1)
-    before = claimed_job(store, IngestState.PENDING)
+    before = claim_job(store, IngestState.PENDING)
     advance(store, [before])
-    claimed_job(store, IngestState.ESTIMATING)
+    claim_job(store, IngestState.ESTIMATING)
     store.release([before])
     other = backend.open("other")
     assert other.claim_jobs(IngestState.ESTIMATING, 1) == []
@@ -268,7 +268,7 @@ def test_a_claim_that_is_over_does_not_free_the_next_one(
 
 def test_an_administrator_deletes_a_locked_job(backend: Backend, store: IngestStore) -> None:
     batch = processing_batch(store, 1)
-    job = claimed_job(store, IngestState.PENDING)
+    job = claim_job(store, IngestState.PENDING)
     admin = backend.open("admin")
     assert admin.change_jobs([JobChange(admin.job(job.id), None, by_hand=True)]) == [None]
     [refused] = advance(store, [job])
@@ -287,7 +287,7 @@ def test_a_batch_reports_once_when_its_last_jobs_end_together(
     other = backend.open("other")
     for number in range(15):
         batch = processing_batch(store, 2, f"u{number}")
-        one, two = claimed_job(store, IngestState.PENDING), claimed_job(other, IngestState.PENDING)
+        one, two = claim_job(store, IngestState.PENDING), claim_job(other, IngestState.PENDING)
         together = threading.Barrier(2)
 
         def end(session: IngestStore, job: IngestJob, together: threading.Barrier) -> None:
@@ -328,7 +328,7 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
 ) -> None:
     batch = pending_batch(store)
     batch = store.add_jobs(batch, new_jobs(batch, 120))
-    moved_batch(store, batch, BatchState.PROCESSING)
+    transition_batch(store, batch, BatchState.PROCESSING)
     moves: list[tuple[str, IngestState]] = []
 
     def work(number: int, session: IngestStore) -> None:
@@ -349,9 +349,9 @@ def test_two_sessions_take_a_batch_through_all_stages_together(
 
 def test_a_lock_is_lost_with_the_session_that_took_it(backend: Backend, store: IngestStore) -> None:
     processing_batch(store, 1)
-    to_stage(store, IngestState.NOTIFY)
+    advance_to_stage(store, IngestState.NOTIFY)
     other = backend.open("other")
-    job = claimed_job(other, IngestState.NOTIFY)
+    job = claim_job(other, IngestState.NOTIFY)
     other.close()
     stale = JobChange(job, move_job(job, IngestState.COMPLETED, system_clock()))
     [refused] = store.change_jobs([stale])
@@ -363,7 +363,7 @@ def test_a_thousand_jobs_go_through_all_stages(store: IngestStore) -> None:
     batch = pending_batch(store)
     for _ in range(4):
         batch = store.add_jobs(batch, new_jobs(batch, 250))
-    moved_batch(store, batch, BatchState.PROCESSING)
+    transition_batch(store, batch, BatchState.PROCESSING)
     for stage in INGEST_STAGES:
         moved = 0
         while jobs := store.claim_jobs(stage, 128):

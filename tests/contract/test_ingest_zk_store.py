@@ -22,13 +22,13 @@ from tests.doors.waiting import until
 from tests.ingest_stores import (
     advance,
     all_numbers,
-    claimed_job,
+    claim_job,
     finish,
-    moved_batch,
     new_jobs,
     pending_batch,
     processing_batch,
     submission,
+    transition_batch,
 )
 
 
@@ -93,7 +93,7 @@ def test_a_move_whose_answer_is_lost_is_made_once(
     store: ZkIngestStore, steady: ZkIngestStore, wire: Wire
 ) -> None:
     processing_batch(store, 1)
-    job = claimed_job(steady, IngestState.PENDING)
+    job = claim_job(steady, IngestState.PENDING)
     after = move_job(job, IngestState.ESTIMATING, system_clock())
     answer = lost_answer(
         wire,
@@ -164,7 +164,7 @@ def test_a_batch_whose_last_worker_died_too_early_reports_all_the_same(
     store: ZkIngestStore, zookeeper_url: str, session: ZooKeeperSession
 ) -> None:
     batch = processing_batch(store, 1)
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
     # What it looks like if the worker died between its two transactions.
     path = batch_path(batch.id, "status")
     data, version = session.get(path) or (b"", 0)
@@ -198,7 +198,7 @@ def test_the_end_of_a_batch_wakes_the_session_that_waits_for_it(
     waiter = threading.Thread(target=report)
     waiter.start()
     try:
-        finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+        finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
         waiter.join()
         assert claimed == [batch.id]
     finally:
@@ -235,7 +235,7 @@ def test_a_claim_does_not_list_the_queue(
     batch = pending_batch(store)
     for _ in range(4):
         batch = store.add_jobs(batch, new_jobs(batch, 250))
-    moved_batch(store, batch, BatchState.PROCESSING)
+    transition_batch(store, batch, BatchState.PROCESSING)
     listed: list[str] = []
     children = ZooKeeperSession.children
 
@@ -334,7 +334,7 @@ def test_a_report_larger_than_a_node_is_kept_whole(
     store: ZkIngestStore, session: ZooKeeperSession
 ) -> None:
     batch = processing_batch(store, 1)
-    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    finish(store, claim_job(store, IngestState.PENDING), IngestState.FAILED)
     [claimed] = store.claim_batches(BatchState.REPORTING, 1)
     report = json.dumps({"failed_jobs": [f"jid{n:010}" for n in range(100_000)]})
     assert len(report) > 1_500_000

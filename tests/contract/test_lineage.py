@@ -1,4 +1,4 @@
-"""The lineage graph as it stands, on both databases."""
+"""The current lineage graph, on both databases."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_a_graph_holds_both_directions_sorted_by_id(database: Database) -> None:
         assert show(database, node_id) == (names, CHAIN)
 
 
-def test_one_direction_never_turns_round(database: Database) -> None:
+def test_a_walk_in_one_direction_never_turns_back(database: Database) -> None:
     scene = chain()
     scene.job("audit", ["raw"], ["findings"])
     scene.save(database)
@@ -72,8 +72,8 @@ def test_one_direction_never_turns_round(database: Database) -> None:
 )
 def test_hops_count_edges(database: Database, hops: int, expected: set[str]) -> None:
     chain().save(database)
-    found, edges = show(database, dataset_node("raw"), hops=hops)
-    assert set(found) == expected
+    nodes, edges = show(database, dataset_node("raw"), hops=hops)
+    assert set(nodes) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
 
 
@@ -92,13 +92,13 @@ def test_depth_counts_jobs_with_all_their_datasets(
 ) -> None:
     chain().save(database)
 
-    found, edges = show(database, node_id, depth=depth)
+    nodes, edges = show(database, node_id, depth=depth)
 
-    assert set(found) == expected
+    assert set(nodes) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
 
 
-def test_depth_in_one_direction_never_turns_round(database: Database) -> None:
+def test_depth_in_one_direction_never_turns_back(database: Database) -> None:
     chain().save(database)
 
     up = show(database, dataset_node("orders"), depth=0, direction="upstream")
@@ -110,14 +110,14 @@ def test_depth_in_one_direction_never_turns_round(database: Database) -> None:
     assert of_job == (["orders", "report"], {("orders", "report")})
 
 
-def test_depth_starts_at_readers_where_every_writer_is_deleted(database: Database) -> None:
+def test_depth_starts_at_readers_if_every_writer_is_deleted(database: Database) -> None:
     scene = chain()
     scene.job("clean", hidden=1, hidden_at=at(1))
     scene.save(database)
 
-    found, _ = show(database, dataset_node("orders"), depth=0)
+    nodes, _ = show(database, dataset_node("orders"), depth=0)
 
-    assert found == ["orders", "totals", "report"]
+    assert nodes == ["orders", "totals", "report"]
 
 
 def test_a_dataset_without_jobs_is_its_own_graph(database: Database) -> None:
@@ -154,17 +154,17 @@ def food_delivery() -> Scene:
 
 
 @pytest.mark.parametrize(("depth", "count"), [(0, 2), (1, 7), (2, 16), (3, 26)])
-def test_a_depth_has_as_many_nodes_as_in_marquez(
+def test_each_depth_has_as_many_nodes_as_in_marquez(
     database: Database, depth: int, count: int
 ) -> None:
     food_delivery().save(database)
 
-    found, _ = show(database, dataset_node("public.orders"), depth=depth)
+    nodes, _ = show(database, dataset_node("public.orders"), depth=depth)
 
-    assert len(found) == count
+    assert len(nodes) == count
 
 
-def test_a_graph_too_large_for_an_answer_is_refused(
+def test_a_graph_over_the_size_limit_is_refused(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain().save(database)
@@ -180,47 +180,47 @@ def test_a_diamond_shows_each_node_once(database: Database) -> None:
     scene.job("right", ["source"], ["r"])
     scene.job("join", ["l", "r"], ["sink"])
     scene.save(database)
-    found, edges = show(database, dataset_node("sink"), direction="upstream")
-    assert found == ["l", "r", "sink", "source", "join", "left", "right"]
+    nodes, edges = show(database, dataset_node("sink"), direction="upstream")
+    assert nodes == ["l", "r", "sink", "source", "join", "left", "right"]
     assert len(edges) == 7
 
 
-def test_cycles_end(database: Database) -> None:
+def test_a_walk_ends_on_a_cycle(database: Database) -> None:
     scene = Scene()
     scene.job("append", ["log"], ["log"])
     scene.job("there", ["log"], ["far"])
     scene.job("back", ["far"], ["log"])
     scene.save(database)
     for direction in ("both", "upstream", "downstream"):
-        found, edges = show(database, dataset_node("log"), direction=direction)
-        assert found == ["far", "log", "append", "back", "there"]
+        nodes, edges = show(database, dataset_node("log"), direction=direction)
+        assert nodes == ["far", "log", "append", "back", "there"]
         assert {("log", "append"), ("append", "log")} <= edges
         assert len(edges) == 6
 
 
-def test_edges_among_the_farthest_nodes_are_shown_too(database: Database) -> None:
+def test_edges_between_the_farthest_nodes_are_shown(database: Database) -> None:
     scene = Scene()
     scene.job("make", ["input"], ["result"])
     scene.job("feed", ["result"], ["input"])
     scene.save(database)
-    found, edges = show(database, dataset_node("result"), hops=3, direction="upstream")
-    assert found == ["input", "result", "feed", "make"]
+    nodes, edges = show(database, dataset_node("result"), hops=3, direction="upstream")
+    assert nodes == ["input", "result", "feed", "make"]
     assert ("result", "feed") in edges
 
 
-def test_history_tells_current_edges_from_all(database: Database) -> None:
+def test_history_selects_current_or_all_edges(database: Database) -> None:
     scene = Scene()
     scene.job("chunks", ["day3"], ["table"])
     scene.job("chunks", ["day1", "day2"], current=False)
     scene.save(database)
     assert show(database, job_node("chunks"))[0] == ["day3", "table", "chunks"]
-    found, _ = show(database, job_node("chunks"), history="all")
-    assert found == ["day1", "day2", "day3", "table", "chunks"]
+    nodes, _ = show(database, job_node("chunks"), history="all")
+    assert nodes == ["day1", "day2", "day3", "table", "chunks"]
     assert show(database, dataset_node("day1"))[0] == ["day1"]
     assert "chunks" in show(database, dataset_node("day1"), history="all")[0]
 
 
-def test_what_is_deleted_is_neither_shown_nor_walked_through(database: Database) -> None:
+def test_deleted_nodes_are_neither_shown_nor_crossed(database: Database) -> None:
     scene = chain()
     scene.dataset("orders", hidden=1, hidden_at=at(1))
     scene.save(database)
@@ -231,7 +231,7 @@ def test_what_is_deleted_is_neither_shown_nor_walked_through(database: Database)
     assert show(database, dataset_node("orders"))[0] == ["orders", "raw", "clean"]
 
 
-def test_the_node_asked_for_is_shown_even_when_it_is_deleted(database: Database) -> None:
+def test_the_requested_node_is_shown_even_if_deleted(database: Database) -> None:
     scene = chain()
     scene.dataset("orders", hidden=1, hidden_at=at(1))
     scene.job("report", hidden=1, hidden_at=at(1))
@@ -247,7 +247,7 @@ def test_the_node_asked_for_is_shown_even_when_it_is_deleted(database: Database)
     assert nodes(of_job) == ["totals", "report"]
 
 
-def test_a_job_lists_all_it_reads_and_writes_whatever_the_depth(database: Database) -> None:
+def test_a_job_lists_all_inputs_and_outputs_at_any_depth(database: Database) -> None:
     scene = Scene()
     scene.job("dag")
     parent = scene.job("dag").id
@@ -287,7 +287,7 @@ def test_a_dataset_shows_its_current_version(database: Database) -> None:
     assert stored_json(bare.data.fields) == b"[]"
 
 
-def test_a_dataset_known_from_its_readers_has_the_fields_they_saw(database: Database) -> None:
+def test_a_dataset_without_writers_has_the_fields_readers_reported(database: Database) -> None:
     scene = Scene()
     scene.dataset("seen", observed='{"schema":{"fields":[{"name":"x","type":"TEXT"}]}}')
     scene.version("seen", 1, published=0, origin=Origin.IMPLIED, fields="[]")
@@ -299,7 +299,7 @@ def test_a_dataset_known_from_its_readers_has_the_fields_they_saw(database: Data
     assert (node.data.current_version_number, node.data.last_modified_at) == (1, None)
 
 
-def test_the_wire_has_the_shape_that_marquez_clients_know(database: Database) -> None:
+def test_the_json_has_the_shape_of_marquez(database: Database) -> None:
     chain().save(database)
     with database.read() as tx:
         wire = msgspec.json.decode(msgspec.json.encode(lineage(tx, job_node("clean"), hops=1)))
@@ -342,7 +342,7 @@ def test_names_with_colons_hashes_and_spaces_are_found(
     assert [node.id for node in graph.graph] == [f"dataset:{namespace}:{name}"]
 
 
-def test_of_two_readings_the_longest_namespace_that_is_not_deleted_is_meant(
+def test_an_ambiguous_node_id_prefers_the_longest_visible_namespace(
     database: Database,
 ) -> None:
     scene = Scene()
@@ -350,22 +350,22 @@ def test_of_two_readings_the_longest_namespace_that_is_not_deleted_is_meant(
     scene.dataset("c", "a:b")
     scene.save(database)
 
-    def found() -> tuple[str, str]:
+    def shown_dataset() -> tuple[str, str]:
         with database.read() as tx:
             (node,) = lineage(tx, "dataset:a:b:c").graph
         return node.data.namespace, node.data.name
 
-    assert found() == ("a:b", "c")
+    assert shown_dataset() == ("a:b", "c")
     scene.dataset("c", "a:b", hidden=1, hidden_at=at(1))
     scene.save(database)
-    assert found() == ("a", "b:c")
+    assert shown_dataset() == ("a", "b:c")
 
 
 def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     scene = chain()
-    found = dataset_id("hive://meta:9083", "shop.orders")
+    id = dataset_id("hive://meta:9083", "shop.orders")
     orders = scene.dataset("orders").id
-    scene.aliases.append(AliasRow(found, "hive://meta:9083", "shop.orders", orders, "TABLE"))
+    scene.aliases.append(AliasRow(id, "hive://meta:9083", "shop.orders", orders, "TABLE"))
     scene.save(database)
     assert show(database, "dataset:hive://meta:9083:shop.orders")[1] == CHAIN
 
@@ -374,7 +374,7 @@ def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     "node_id",
     ["", "orders", "dataset:", "dataset:orders", "table:a:b", "job::", "dataset:a:b\x00c"],
 )
-def test_what_is_no_node_id_is_refused_with_an_example(database: Database, node_id: str) -> None:
+def test_an_invalid_node_id_is_refused_with_an_example(database: Database, node_id: str) -> None:
     with pytest.raises(Invalid, match="write dataset:NAMESPACE:NAME"):
         show(database, node_id)
 
@@ -388,7 +388,7 @@ def test_what_is_no_node_id_is_refused_with_an_example(database: Database, node_
         ({"node_id": dataset_node("orders") + "#V7"}, "has no version V7"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_an_error_names_the_missing_node(
     database: Database, options: dict[str, Any], message: str
 ) -> None:
     chain().save(database)
@@ -408,7 +408,7 @@ def test_what_is_not_there_is_named(
         ({"node_id": job_node("clean") + "#V2"}, "versions of a job have no numbers"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_parameters_are_refused(
     database: Database, options: dict[str, Any], message: str
 ) -> None:
     chain().save(database)

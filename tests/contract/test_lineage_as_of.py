@@ -1,4 +1,4 @@
-"""The lineage graph as it stood at a time, or when a version stood, on both databases."""
+"""The lineage graph at a past time or at a version, on both databases."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.contract.lineage_rows import Scene, arrows, at, nodes
 
 
 def show(database: Database, node_id: str, second: int | None = None, **options: Any) -> list[str]:
-    """The names of the nodes, with the edges checked for their ends."""
+    """Return the names of the nodes. Fail if the two ends of an edge disagree."""
     as_of = None if second is None else at(second)
     with database.read() as tx:
         graph = lineage(tx, node_id, as_of=as_of, **options)
@@ -43,7 +43,7 @@ def changing_job() -> Scene:
     return scene
 
 
-def test_a_job_that_changed_its_inputs_shows_those_of_the_time(database: Database) -> None:
+def test_a_job_shows_its_inputs_of_that_time(database: Database) -> None:
     changing_job().save(database)
     assert show(database, job_node("load")) == ["new", "table", "load"]
     expected = {
@@ -59,7 +59,7 @@ def test_a_job_that_changed_its_inputs_shows_those_of_the_time(database: Databas
     assert {second: show(database, job_node("load"), second) for second in expected} == expected
 
 
-def test_the_walk_from_a_dataset_asks_what_jobs_did_at_the_time(database: Database) -> None:
+def test_a_walk_from_a_dataset_uses_edges_of_that_time(database: Database) -> None:
     changing_job().save(database)
     assert show(database, dataset_node("old"), 25) == ["old", "table", "load"]
     assert show(database, dataset_node("old"), 45) == ["old"]
@@ -72,13 +72,13 @@ def test_the_walk_from_a_dataset_asks_what_jobs_did_at_the_time(database: Databa
     assert show(database, dataset_node("table"), 45, direction="downstream") == ["table"]
 
 
-def test_all_history_as_of_a_time_is_what_had_been_seen_by_then(database: Database) -> None:
+def test_all_history_as_of_a_time_excludes_later_edges(database: Database) -> None:
     changing_job().save(database)
     assert show(database, job_node("load"), 25, history="all") == ["old", "table", "load"]
     assert show(database, job_node("load"), 45, history="all") == ["new", "old", "table", "load"]
 
 
-def test_a_run_that_is_still_going_shows_its_edges(database: Database) -> None:
+def test_an_unfinished_run_shows_its_edges(database: Database) -> None:
     scene = changing_job()
     scene.run("load", 50, None, ["extra"], ["table"])
     scene.save(database)
@@ -87,7 +87,7 @@ def test_a_run_that_is_still_going_shows_its_edges(database: Database) -> None:
     assert show(database, job_node("load")) == ["extra", "new", "table", "load"]
 
 
-def test_a_job_that_was_declared_has_that_shape_until_a_run_ends(database: Database) -> None:
+def test_a_declared_job_keeps_its_shape_until_a_run_ends(database: Database) -> None:
     scene = Scene()
     scene.job_version("load", ["plan"], ["table"], created_at=at(5), declared_at=at(5))
     scene.job("load", ["plan"], ["table"], current=False, first_at=at(5))
@@ -99,7 +99,7 @@ def test_a_job_that_was_declared_has_that_shape_until_a_run_ends(database: Datab
     assert show(database, job_node("load"), 20) == ["real", "table", "load"]
 
 
-def test_a_shape_declared_after_a_run_takes_over(database: Database) -> None:
+def test_a_shape_declared_after_a_run_replaces_its_shape(database: Database) -> None:
     scene = Scene()
     scene.run("load", 10, 20, ["real"], ["table"])
     scene.job_version("load", ["plan"], ["table"], created_at=at(30), declared_at=at(30))
@@ -111,7 +111,7 @@ def test_a_shape_declared_after_a_run_takes_over(database: Database) -> None:
     assert show(database, job_node("load"), 50) == ["final", "table", "load"]
 
 
-def test_a_shape_declared_twice_counts_from_both_times(database: Database) -> None:
+def test_a_shape_declared_twice_applies_from_both_times(database: Database) -> None:
     scene = Scene()
     plan = scene.job_version("load", ["plan"], ["table"], created_at=at(5), declared_at=at(30))
     scene.job("load", ["plan"], ["table"], first_at=at(5))
@@ -123,25 +123,25 @@ def test_a_shape_declared_twice_counts_from_both_times(database: Database) -> No
     assert show(database, job_node("load"), 30) == ["plan", "table", "load"]
 
 
-def test_a_stream_has_the_shape_of_its_last_run_at_once(database: Database) -> None:
+def test_a_stream_takes_the_shape_of_a_new_run_immediately(database: Database) -> None:
     scene = Scene()
     scene.run("tail", 10, 20, ["topic1"], ["table"])
-    going = scene.run("tail", 30, 90, ["topic2"], ["table"])
+    new_run = scene.run("tail", 30, 90, ["topic2"], ["table"])
     scene.job("tail", type="STREAM")
     scene.save(database)
-    assert going.job_version_id is not None
+    assert new_run.job_version_id is not None
     assert show(database, job_node("tail"), 25) == ["table", "topic1", "tail"]
     assert show(database, job_node("tail"), 35) == ["table", "topic2", "tail"]
 
 
-def test_what_was_not_there_yet_cannot_be_asked_for(database: Database) -> None:
+def test_a_node_is_unknown_before_its_creation(database: Database) -> None:
     changing_job().save(database)
     for node_id in (dataset_node("table"), job_node("load")):
         with pytest.raises(NotFound, match=f"was not there at .*from {format_time(NOW)} on"):
             show(database, node_id, -1)
 
 
-def test_what_was_deleted_later_is_still_shown(database: Database) -> None:
+def test_a_node_deleted_later_is_still_shown(database: Database) -> None:
     scene = changing_job()
     scene.dataset("new", hidden=1, hidden_at=at(60))
     scene.dataset("table", hidden=1, hidden_at=at(60))
@@ -156,8 +156,8 @@ def test_what_was_deleted_later_is_still_shown(database: Database) -> None:
     assert show(database, dataset_node("table"), 60) == ["table"]
 
 
-def dropped_and_made_again() -> Scene:
-    """A table that was dropped in second 50 and written again in seconds 70 to 80."""
+def recreated_dataset() -> Scene:
+    """A table that was dropped at second 50 and written again in seconds 70 to 80."""
     scene = changing_job()
     scene.version("table", 1, at(20))
     scene.version("table", 2, at(50), lifecycle="DROP", created_at=at(49))
@@ -168,39 +168,37 @@ def dropped_and_made_again() -> Scene:
 
 
 @pytest.mark.parametrize("history", ["current", "all"])
-def test_what_was_dropped_and_made_again_was_not_there_between(
-    database: Database, history: str
-) -> None:
-    dropped_and_made_again().save(database)
+def test_a_recreated_dataset_is_absent_while_dropped(database: Database, history: str) -> None:
+    recreated_dataset().save(database)
     seconds = (49, 50, 69, 70, 90)
-    found = {
+    is_shown = {
         second: "table" in show(database, job_node("load"), second, history=history)
         for second in seconds
     }
-    assert found == {49: True, 50: False, 69: False, 70: True, 90: True}
-    # It is shown to whoever asks for it, and said to be deleted.
+    assert is_shown == {49: True, 50: False, 69: False, 70: True, 90: True}
+    # A direct request still shows it, marked as deleted.
     for second in seconds:
         with database.read() as tx:
             node = lineage(tx, dataset_node("table"), hops=0, as_of=at(second)).graph[0]
         assert isinstance(node, DatasetNode)
-        assert node.data.deleted is not found[second]
+        assert node.data.deleted is not is_shown[second]
 
 
-def test_what_was_dropped_is_back_from_when_it_was_restored_or_read(database: Database) -> None:
-    scene = dropped_and_made_again()
+def test_a_dropped_dataset_returns_when_restored_or_read(database: Database) -> None:
+    scene = recreated_dataset()
     scene.dataset("table", hidden_at=at(55))
     scene.save(database)
-    found = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
-    assert found == [55]
+    seconds = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
+    assert seconds == [55]
     scene.dataset("table", hidden_at=at(50))
     drop = next(row for row in scene.versions.values() if row.lifecycle == "DROP")
     scene.touch(scene.run("peek", 60, 61), DatasetRole.INPUT, "table", drop)
     scene.save(database)
-    found = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
-    assert found == [60]
+    seconds = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
+    assert seconds == [60]
 
 
-def versions() -> Scene:
+def three_versions() -> Scene:
     """A table with three versions, of which the second was never published."""
     scene = Scene()
     first = scene.run("load", 10, 20, ["old"], ["table"])
@@ -223,7 +221,7 @@ def versions() -> Scene:
 
 
 def field_of_table(database: Database, node_id: str, second: int | None) -> tuple[str, int | None]:
-    """The name of the one field of `table`, and the number of its version."""
+    """Return the name of the one field of `table` and the number of its version."""
     with database.read() as tx:
         graph = lineage(tx, node_id, as_of=None if second is None else at(second))
     (data,) = (
@@ -235,8 +233,8 @@ def field_of_table(database: Database, node_id: str, second: int | None) -> tupl
     return (fields[0]["name"] if fields else ""), data.current_version_number
 
 
-def test_a_dataset_shows_the_version_that_was_current(database: Database) -> None:
-    versions().save(database)
+def test_a_dataset_shows_the_version_current_at_that_time(database: Database) -> None:
+    three_versions().save(database)
     expected = {
         5: ("", None),
         15: ("c1", None),
@@ -250,12 +248,12 @@ def test_a_dataset_shows_the_version_that_was_current(database: Database) -> Non
 
 
 @pytest.mark.parametrize("by_number", [True, False])
-def test_a_version_in_the_node_id_asks_for_its_time(database: Database, by_number: bool) -> None:
-    scene = versions()
+def test_a_version_in_the_node_id_selects_its_time(database: Database, by_number: bool) -> None:
+    scene = three_versions()
     scene.save(database)
     table = dataset_node("table")
-    found = {row.number: row.id for row in scene.versions.values()}
-    marks = {number: f"V{number}" if by_number else found[number] for number in found}
+    ids = {row.number: row.id for row in scene.versions.values()}
+    marks = {number: f"V{number}" if by_number else ids[number] for number in ids}
     assert show(database, f"{table}#{marks[1]}") == ["old", "table", "load"]
     assert show(database, f"{table}#{marks[2]}") == ["bad", "old", "table", "load"]
     assert show(database, f"{table}#{marks[3]}") == ["new", "table", "load"]
@@ -264,14 +262,14 @@ def test_a_version_in_the_node_id_asks_for_its_time(database: Database, by_numbe
         assert field_of_table(database, node_id, None) == (f"c{number}", number)
 
 
-def test_a_version_known_from_readers_stood_when_it_was_first_read(database: Database) -> None:
+def test_a_version_known_from_readers_dates_from_the_first_read(database: Database) -> None:
     scene = changing_job()
     scene.version("old", 1, published=0, origin=Origin.IMPLIED, created_at=at(10))
     scene.save(database)
     assert show(database, dataset_node("old") + "#1") == ["old", "table", "load"]
 
 
-def test_a_name_that_ends_like_a_version_is_a_name(database: Database) -> None:
+def test_a_dataset_name_that_looks_versioned_is_found_first(database: Database) -> None:
     scene = Scene()
     scene.version("table", 2, published=at(1))
     scene.dataset("table#2")
@@ -280,13 +278,13 @@ def test_a_name_that_ends_like_a_version_is_a_name(database: Database) -> None:
     assert show(database, dataset_node("table#V2")) == ["table"]
 
 
-def test_a_version_and_a_time_are_one_too_many(database: Database) -> None:
-    versions().save(database)
+def test_a_version_together_with_a_time_is_refused(database: Database) -> None:
+    three_versions().save(database)
     with pytest.raises(Invalid, match="leave one of them out"):
         show(database, dataset_node("table") + "#V1", 20)
 
 
-def test_a_job_version_in_the_node_id_has_its_own_edges(database: Database) -> None:
+def test_a_job_version_in_the_node_id_shows_its_edges(database: Database) -> None:
     scene = changing_job()
     scene.job("after", ["table"], ["sum"])
     scene.save(database)
@@ -303,16 +301,16 @@ def test_a_job_version_in_the_node_id_has_its_own_edges(database: Database) -> N
         show(database, f"{job_node('after')}#{old}")
 
 
-def test_a_run_asks_for_its_job_at_its_end(database: Database) -> None:
+def test_a_run_node_shows_its_job_at_its_end(database: Database) -> None:
     scene = changing_job()
-    going = scene.run("load", 50, None, ["extra"], ["table"])
+    unfinished = scene.run("load", 50, None, ["extra"], ["table"])
     scene.save(database)
     first = next(run for run in scene.runs.values() if run.created_at == at(10))
     assert show(database, f"run:{first.id}") == ["old", "table", "load"]
-    assert show(database, f"run:{going.id}") == ["extra", "new", "table", "load"]
+    assert show(database, f"run:{unfinished.id}") == ["extra", "new", "table", "load"]
 
 
-def test_the_newest_run_is_shown_as_it_was(database: Database) -> None:
+def test_the_latest_run_has_its_state_at_that_time(database: Database) -> None:
     changing_job().save(database)
 
     def latest_run(second: int) -> GraphRun | None:
@@ -322,8 +320,12 @@ def test_the_newest_run_is_shown_as_it_was(database: Database) -> None:
         return node.data.latest_run
 
     assert latest_run(5) is None
-    going, done = latest_run(35), latest_run(25)
-    assert going is not None
+    unfinished, done = latest_run(35), latest_run(25)
+    assert unfinished is not None
     assert done is not None
-    assert (going.state, going.ended_at, going.duration_ms) == ("RUNNING", None, None)
+    assert (unfinished.state, unfinished.ended_at, unfinished.duration_ms) == (
+        "RUNNING",
+        None,
+        None,
+    )
     assert (done.state, done.ended_at) == ("COMPLETED", format_time(at(20)))

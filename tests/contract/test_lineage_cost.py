@@ -1,4 +1,4 @@
-"""What lineage costs at some size: few statements, and no walk through a whole table."""
+"""The cost of lineage on a large graph: few statements, and no scan of a whole table."""
 
 import re
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.contract.test_reading_cost import Counted as CountedReads
-from tests.plans import filled, long_work, steps_told
+from tests.contract.test_reading_cost import CountingTransaction as CountedReads
+from tests.plans import excess_work, filled_database, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lineage_cost")
@@ -41,12 +41,12 @@ FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
-    """Job n writes dataset n and reads two of those before it."""
+    """Write a graph in which job n writes dataset n and reads two earlier ones."""
     versions = [version(row, 1, run(of, 1)) for row, of in zip(DATASETS, JOBS, strict=True)]
     runs = [run(row, 1) for row in JOBS]
     reads = [(n, other) for n in range(COUNT) for other in {n // 2, n // 3} if other != n]
@@ -80,45 +80,48 @@ def _fill(tx: Transaction) -> None:
     )
 
 
-class Counted(CountedReads):
-    """A transaction of which a walk may set how it is planned, which goes along with a trip."""
+class CountingTransaction(CountedReads):
+    """A transaction that counts round trips.
+
+    The settings of a walk share a trip with its statement.
+    """
 
     def execute(self, statement: str, /, **params: object) -> None:
         assert statement == "walk_by_key"
         self._tx.execute(statement, **params)
 
 
-def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
+def test_a_graph_costs_one_trip_for_each_level(
     database: Database,
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", hops=5)
     assert len(graph.graph) > 50
     assert counted.trips <= 7
 
 
-def test_a_graph_by_depth_costs_two_trips_for_each_level(database: Database) -> None:
+def test_a_graph_by_depth_costs_two_trips_per_level(database: Database) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
+        counted = CountingTransaction(tx)
         graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=3)
     assert len(graph.graph) > 50
     assert counted.trips <= 11
 
 
-def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
+def test_upstream_runs_cost_one_trip_per_level(database: Database) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
-        found = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
-    assert len(found.runs) > 10
+        counted = CountingTransaction(tx)
+        runs = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
+    assert len(runs.runs) > 10
     assert counted.trips <= 8
 
 
-def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: str) -> None:
+def test_no_lineage_statement_scans_a_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = lineage_examples()
-    written = files("penstock.catalog") / "statements"
-    text = "".join((written / name).read_text() for name in FILES)
+    statement_files = files("penstock.catalog") / "statements"
+    text = "".join((statement_files / name).read_text() for name in FILES)
     assert sorted(examples) == sorted(re.findall(r"-- name: (\w+)", text))
     assert {
         name: plan
@@ -128,7 +131,7 @@ def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: 
 
 
 def lineage_examples() -> dict[str, dict[str, Any]]:
-    """Every statement of lineage with what a usual call asks of it."""
+    """Return every statement of lineage with the parameters of a typical call."""
     time = {"at": NOW + 5}
     root = {"root": DATASETS[7].id}
     datasets = {"ids": [row.id for row in DATASETS[:10]]}
@@ -171,13 +174,13 @@ def lineage_examples() -> dict[str, dict[str, Any]]:
 def _walks(
     url: str, settings: Statement, statement: Statement, params: dict[str, Any]
 ) -> list[str]:
-    """The steps of the statement's plan that read a table, or a whole index, from end to end."""
-    steps = steps_told(url, statement, params, settings)
+    """Return the steps of the statement's plan that read a whole table or index."""
+    steps = plan_steps(url, statement, params, settings)
     if not url.startswith("sqlite"):
         return [step for step in steps if "Seq Scan" in step or "Hash" in step]
-    # Lists are virtual tables, and the rest is the statement's own subqueries.
+    # Lists are virtual tables. The other scans are of the statement's own subqueries.
     harmless = re.compile(
         r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|written$|reading$|c$)"
     )
     scans = [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
-    return scans or long_work(url, statement, params, COUNT)
+    return scans or excess_work(url, statement, params, COUNT)

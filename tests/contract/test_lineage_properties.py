@@ -1,4 +1,4 @@
-"""What holds of every graph: the walk finds what is within reach, and the past is what was seen."""
+"""Properties of every graph: a walk finds all nodes in reach; the past is as it was shown."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,18 +28,18 @@ STREAM = JOBS[1]
 Shape = tuple[list[str], set[Arrow]]
 
 
-class _TakeBack(Exception):
-    """Leaves a write without a trace."""
+class _RollBack(Exception):
+    """Raised to roll a write back."""
 
 
 @contextmanager
-def taken_back(database: Database) -> Iterator[Transaction]:
-    """A write that is rolled back, so that the next example finds nothing."""
+def rolled_back(database: Database) -> Iterator[Transaction]:
+    """A write that is rolled back, so that the next example starts empty."""
     try:
         with database.write() as tx:
             yield tx
-            raise _TakeBack
-    except _TakeBack:
+            raise _RollBack
+    except _RollBack:
         pass
 
 
@@ -48,7 +48,7 @@ def node_id(name: str) -> str:
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """Something that a random job reads or writes."""
+    """An edge between a random job and a dataset."""
 
     job: str
     dataset: str
@@ -57,7 +57,7 @@ class Edge(msgspec.Struct, frozen=True):
 
     @property
     def arrow(self) -> Arrow:
-        """The way that data flows."""
+        """The edge in the direction of the data."""
         return (self.dataset, self.job) if self.reads else (self.job, self.dataset)
 
 
@@ -73,7 +73,7 @@ class Question(msgspec.Struct, frozen=True):
     history: History
 
     def scene(self) -> Scene:
-        """The same as rows."""
+        """Return the graph as rows."""
         scene = Scene()
         for name in DATASETS:
             scene.dataset(name, hidden=int(name in self.deleted), hidden_at=at(1))
@@ -85,25 +85,25 @@ class Question(msgspec.Struct, frozen=True):
         return scene
 
     def within_reach(self) -> Shape:
-        """The answer, found the slow way."""
+        """Compute the answer with a slow and simple search."""
         flow = {e.arrow for e in self.edges.values() if e.current or self.history == "all"}
         steps = set()
         if self.direction != "upstream":
             steps |= flow
         if self.direction != "downstream":
             steps |= {(destination, origin) for origin, destination in flow}
-        found = {self.root}
+        nodes = {self.root}
         hops = self.size
         if self.by_depth:
-            found |= self._first_jobs(steps) - self.deleted
-            hops = 2 * self.size + 1 if found & set(JOBS) else 0
+            nodes |= self._first_jobs(steps) - self.deleted
+            hops = 2 * self.size + 1 if nodes & set(JOBS) else 0
         for _ in range(hops):
-            found |= {there for here, there in steps if here in found} - self.deleted
-        names = sorted(found & set(DATASETS)) + sorted(found & set(JOBS))
-        return names, {edge for edge in flow if set(edge) <= found}
+            nodes |= {there for here, there in steps if here in nodes} - self.deleted
+        names = sorted(nodes & set(DATASETS)) + sorted(nodes & set(JOBS))
+        return names, {edge for edge in flow if set(edge) <= nodes}
 
     def _first_jobs(self, steps: set[Arrow]) -> set[str]:
-        """The jobs at depth 0: the root, or the first side of a dataset that has any."""
+        """Return the jobs at depth 0: the root, or the first nonempty side of a dataset."""
         if self.root in JOBS:
             return {self.root}
         beside = {there for here, there in steps if here == self.root} - self.deleted
@@ -135,10 +135,10 @@ def questions(draw: st.DrawFn) -> Question:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_the_walk_finds_exactly_what_is_within_reach(
+def test_the_walk_finds_exactly_the_nodes_within_reach(
     database: Database, question: Question
 ) -> None:
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         question.scene().write(tx)
         root = node_id(question.root)
         depth, hops = (question.size, None) if question.by_depth else (None, question.size)
@@ -153,22 +153,21 @@ def _names(draw: st.DrawFn) -> list[dict[str, str]]:
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Events one second apart: runs that say at their start what they touch, and stated jobs.
+    """Draw events one second apart: runs that report their edges at the start, and declared jobs.
 
-    What a run says of its edges later is not told apart from what it said at first, so it says
-    no more.
+    The graph dates later reports of a run to its start, so the runs here report nothing later.
     """
-    going: dict[str, str] = {}
+    unfinished: dict[str, str] = {}
     events: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 9))):
         event: dict[str, Any] = {"eventTime": format_time(at(number)), "producer": "test"}
         kind = draw(st.sampled_from(["start", "start", "end", "state"]))
-        if kind == "end" and going:
-            run = draw(st.sampled_from(sorted(going)))
+        if kind == "end" and unfinished:
+            run = draw(st.sampled_from(sorted(unfinished)))
             event |= {
                 "eventType": draw(st.sampled_from(["COMPLETE", "FAIL"])),
                 "run": {"runId": run},
-                "job": {"namespace": NAMESPACE, "name": going.pop(run)},
+                "job": {"namespace": NAMESPACE, "name": unfinished.pop(run)},
                 "schemaURL": "x#/$defs/RunEvent",
             }
         else:
@@ -181,7 +180,7 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
                 event |= {"schemaURL": "x#/$defs/JobEvent"}
             else:
                 run = f"01930000-0000-7000-8000-{number:012}"
-                going[run] = job
+                unfinished[run] = job
                 event |= {"eventType": "START", "run": {"runId": run}}
                 event |= {"schemaURL": "x#/$defs/RunEvent"}
         events.append(event)
@@ -200,25 +199,25 @@ def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros
     uow.mark_sent()
 
 
-def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
-    """The graph around everything that there is."""
-    found: dict[str, Shape] = {}
+def whole_graph(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
+    """Return the graph around every node."""
+    graphs: dict[str, Shape] = {}
     for name in DATASETS + JOBS[:2]:
         try:
             graph = lineage(tx, node_id(name), as_of=as_of)
         except NotFound:
             continue
-        found[name] = nodes(graph), arrows(graph)
-    return found
+        graphs[name] = nodes(graph), arrows(graph)
+    return graphs
 
 
-def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
-    """The graph as it was shown straight after each event."""
-    uow, shown = UnitOfWork(), []
+def graphs_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
+    """Return the graph as it was shown directly after each event."""
+    uow, graphs = UnitOfWork(), []
     for event in events:
         receive(tx, uow, event, NOW)
-        shown.append(seen(tx, None))
-    return shown
+        graphs.append(whole_graph(tx, None))
+    return graphs
 
 
 @given(events=stories())
@@ -227,25 +226,25 @@ def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
+def test_the_graph_of_a_past_time_equals_the_one_shown(
     database: Database, events: list[dict[str, Any]]
 ) -> None:
-    with taken_back(database) as tx:
-        shown = shown_after_each(tx, events)
-        again = [seen(tx, at(second) + SECOND // 2) for second in range(len(events))]
-    assert again == shown
+    with rolled_back(database) as tx:
+        graphs = graphs_after_each(tx, events)
+        past_graphs = [whole_graph(tx, at(second) + SECOND // 2) for second in range(len(events))]
+    assert past_graphs == graphs
 
 
 def _event(second: int, kind: str, job: str, reads: str, writes: str, **facets: Any) -> Any:
-    """A run is known by its job and what it writes."""
-    named = {"namespace": NAMESPACE, "name": writes, "facets": facets}
+    """Return the event. Its job and outputs identify the run."""
+    dataset = {"namespace": NAMESPACE, "name": writes, "facets": facets}
     return {
         "eventTime": format_time(at(second)),
         "eventType": kind,
         "run": {"runId": f"{job} {writes} {second // 10}"},
         "job": {"namespace": NAMESPACE, "name": job},
         "inputs": [{"namespace": NAMESPACE, "name": reads}] if reads else [],
-        "outputs": [named] if writes else [],
+        "outputs": [dataset] if writes else [],
         "schemaURL": "x#/$defs/RunEvent",
     }
 
@@ -263,7 +262,7 @@ _DROP = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
     ],
     ids=["written again", "tried in vain", "read", "nothing"],
 )
-def test_a_dataset_that_was_dropped_and_made_again_was_not_there_between(
+def test_a_recreated_dataset_is_absent_while_dropped(
     database: Database, back: list[dict[str, Any]]
 ) -> None:
     events = [
@@ -277,7 +276,7 @@ def test_a_dataset_that_was_dropped_and_made_again_was_not_there_between(
         _event(40, "START", "j0", "d0", "d1"),
         _event(41, "COMPLETE", "j0", "d0", "d1"),
     ]
-    with taken_back(database) as tx:
-        shown = shown_after_each(tx, events)
+    with rolled_back(database) as tx:
+        graphs = graphs_after_each(tx, events)
         times = [parse_time(event["eventTime"]) + SECOND // 2 for event in events]
-        assert [seen(tx, time) for time in times] == shown
+        assert [whole_graph(tx, time) for time in times] == graphs

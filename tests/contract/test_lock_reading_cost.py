@@ -1,4 +1,4 @@
-"""What reads of locks cost when much was done before: few statements, and no long walks."""
+"""The cost of reads of locks after much work: few statements, and no long scans."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,8 +37,8 @@ from penstock.schema.lots import Status
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 from tests.contract.test_lots_gaps_cost import gap_examples
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, reads, walks
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import costly_steps, filled_database, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lock_reading_cost")
@@ -48,7 +48,7 @@ OPEN = 200  # in each state
 PAGE = 50
 MOST = 500
 FAR = NOW + HOUR
-READ_AT_MOST = 2_500  # rows of one table, by one statement: the page and what is counted
+READ_AT_MOST = 2_500  # rows of one table, by one statement: the page and the counts
 
 RAW, CLEAN = dataset("raw"), dataset("clean")
 LOAD = job("load")
@@ -60,9 +60,9 @@ LOCKS = [folder for folder in capability_folders() if folder.name == "locks"]
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One job that has done twenty thousand lots, and has some in every other state."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    """One job that has done twenty thousand lots and has some in every other state."""
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def run_of(number: int) -> str:
@@ -83,8 +83,8 @@ def _fill(tx: Transaction) -> None:
         work.append(_work(lot, state, run_id, number))
         for dataset_id, role in wires:
             stands = Status.READY if role == DatasetRole.OUTPUT else Status.DONE
-            made = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
-            status.append(made)
+            output = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
+            status.append(output)
         for action in ("claim", "complete"):
             log.append(LogRow(NOW, action, lot, LOAD.id, None, run_id, "READY", "DONE", "w", ""))
     tx.write("put_lot_work", work)
@@ -101,7 +101,7 @@ def _fill(tx: Transaction) -> None:
 
 
 def _fill_versions(tx: Transaction) -> None:
-    """What checks said of every lot, that it is there, and why some are held."""
+    """Write a check result and a version of every lot, and holds on some."""
     checks, events = [], []
     for number, (lot, state) in enumerate(LOTS):
         run_id, at = run_of(number), NOW + number
@@ -158,12 +158,12 @@ def _reads() -> dict[str, Callable[[Transaction, int], object]]:
     }
 
 
-def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
+def test_a_long_page_costs_no_more_statements(database: Database) -> None:
     def statements(limit: int) -> dict[str, int]:
         counts = {}
         for name, read in _reads().items():
             with database.read() as tx:
-                counted = Counted(tx)
+                counted = CountingTransaction(tx)
                 read(counted, limit)
             counts[name] = counted.statements
         return counts
@@ -172,19 +172,19 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100).values()) <= 10
 
 
-def test_no_read_of_locks_walks_through_what_was_done(database: Database, url: str) -> None:
+def test_no_read_of_locks_scans_finished_work(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, LOCKS)
     examples = {**_of_lists(), **_of_work(), **_of_lots()}
     assert reads(statements) == {*examples, *gap_examples()}
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, read_at_most=READ_AT_MOST))
+        if (steps := costly_steps(url, statements[name], params, read_at_most=READ_AT_MOST))
     } == {}
 
 
 def _of_lists() -> dict[str, dict[str, Any]]:
-    """The statements of lists with what a usual call asks of them."""
+    """Return the statements of lists with the parameters of a typical call."""
     page = {"limit": PAGE, "offset": 0}
     most = {"most": MOST}
     of_job, of_jobs = {"job_id": LOAD.id}, {"ids": [LOAD.id]}
@@ -221,7 +221,7 @@ def _of_lists() -> dict[str, dict[str, Any]]:
 
 
 def _of_work() -> dict[str, dict[str, Any]]:
-    """The same of what a job has to do, and of what it was given."""
+    """Return the statements of a job's work and its inputs."""
     of_job, of_jobs, most = {"job_id": LOAD.id}, {"ids": [LOAD.id]}, {"most": PAGE}
     lot, lots = {"lot": "lot 7"}, {"lots": [name for name, _ in LOTS[:PAGE]]}
     page = {"limit": PAGE, "offset": 0}
@@ -261,7 +261,7 @@ def _of_work() -> dict[str, dict[str, Any]]:
 
 
 def _of_lots() -> dict[str, dict[str, Any]]:
-    """The same of a dataset's lots: how they stand, and why."""
+    """Return the statements of a dataset's lots: their states and the reasons."""
     page, most = {"limit": PAGE, "offset": 0}, {"most": PAGE}
     of_dataset, of_datasets = {"dataset_id": CLEAN.id}, {"ids": [RAW.id, CLEAN.id]}
     names = [name for name, _ in LOTS[:PAGE]]

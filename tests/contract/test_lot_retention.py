@@ -28,7 +28,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.holds import HoldWork
 from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.simulation.tables import STATEMENTS, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")

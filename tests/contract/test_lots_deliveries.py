@@ -41,7 +41,7 @@ def test_a_webhook_gets_every_event_in_order_and_signed(desk: IngestService) -> 
         run = desk.work()
         with desk.deliverer():
             desk.wait_for(4)
-        found = web.asked("/lots", "POST")
+        found = web.requests_to("/lots", "POST")
     assert deliveries(found) == ["pager-2", "pager-3", "pager-4"]
     for request in found:
         assert request.headers["content-type"] == "application/json"
@@ -69,7 +69,7 @@ def test_a_commit_wakes_the_deliverer(desk: IngestService) -> None:
             for lot in ("1", "2", "3"):
                 desk.publish(lot)
                 desk.wait_for(int(lot))
-            assert lots(web.asked("/lots", "POST")) == ["1", "2", "3"]
+            assert lots(web.requests_to("/lots", "POST")) == ["1", "2", "3"]
 
 
 def test_what_no_commit_told_is_found_by_the_sweep(desk: IngestService) -> None:
@@ -80,7 +80,7 @@ def test_what_no_commit_told_is_found_by_the_sweep(desk: IngestService) -> None:
             until(lambda: desk.subscriber().failures == 1)
             desk.pass_seconds(1)  # nobody commits anything
             desk.wait_for(1)
-        assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-1"]
+        assert deliveries(web.requests_to("/lots", "POST")) == ["pager-1", "pager-1"]
 
 
 def test_only_what_is_asked_for_is_told(desk: IngestService) -> None:
@@ -100,7 +100,10 @@ def test_only_what_is_asked_for_is_told(desk: IngestService) -> None:
         with desk.deliverer():
             desk.wait_for(3, "all", "shop", "raw", "farm-raw")
         told = {
-            name: [delivery.rpartition("-")[2] for delivery in deliveries(web.asked(path, "POST"))]
+            name: [
+                delivery.rpartition("-")[2]
+                for delivery in deliveries(web.requests_to(path, "POST"))
+            ]
             for name, path in ((n, f"/{n}") for n in ("all", "shop", "raw", "farm-raw"))
         }
     assert told == {
@@ -141,7 +144,7 @@ def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
         row = desk.subscriber()
         assert (row.failures, row.error, row.delivered_at) == (0, "", desk.now)
         assert row.failed_at is not None
-        found = deliveries(web.asked("/lots", "POST"))
+        found = deliveries(web.requests_to("/lots", "POST"))
     assert found == ["pager-1", "pager-2", "pager-2", "pager-2", "pager-3"]
 
 
@@ -185,7 +188,7 @@ def test_slow_and_failing_receivers_hold_nobody_up(desk: IngestService) -> None:
             desk.wait_for(21, "good")
             gate.open()
             desk.wait_for(21, "slow")
-        assert lots(web.asked("/slow", "POST")) == list(map(str, range(21)))
+        assert lots(web.requests_to("/slow", "POST")) == list(map(str, range(21)))
         assert desk.subscriber("broken").cursor == 0
 
 
@@ -233,7 +236,7 @@ def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: IngestService) 
         desk.subscribe(web.on("/lots", slow))
         desk.publish("1", "2")
         with desk.deliverer(lease_seconds=0.3) as first:
-            until(lambda: bool(web.asked("/lots", "POST")))
+            until(lambda: bool(web.requests_to("/lots", "POST")))
             owner = desk.subscriber().owner
             with desk.deliverer(sweep_seconds=0.05) as second:
                 for _ in range(5):
@@ -245,7 +248,7 @@ def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: IngestService) 
                 assert desk.subscriber().owner == owner
                 gate.open()
                 desk.wait_for(2)
-        assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-2"]
+        assert deliveries(web.requests_to("/lots", "POST")) == ["pager-1", "pager-2"]
 
 
 def _is_kept(desk: IngestService, held: Micros) -> bool:
@@ -262,7 +265,7 @@ def test_several_deliverers_share_the_work_and_keep_the_order(desk: IngestServic
                 desk.publish(str(lot))
             desk.wait_for(30, *urls)
         for name in urls:
-            assert lots(web.asked(f"/{name}", "POST")) == list(map(str, range(30)))
+            assert lots(web.requests_to(f"/{name}", "POST")) == list(map(str, range(30)))
 
 
 def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(
@@ -276,7 +279,7 @@ def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(
             changed = desk.subscribe(web.on("/new", status(200)))
             assert (changed.cursor, changed.failures, changed.secret) == (1, 0, "one")
             desk.wait_for(2)
-        assert lots(web.asked("/new", "POST")) == ["2"]
+        assert lots(web.requests_to("/new", "POST")) == ["2"]
 
 
 def test_events_can_be_told_again(desk: IngestService) -> None:
@@ -287,9 +290,9 @@ def test_events_can_be_told_again(desk: IngestService) -> None:
         with desk.deliverer():
             desk.wait_for(2)
             desk.subscribe(url, after=0)
-            until(lambda: len(web.asked("/lots", "POST")) == 4)
+            until(lambda: len(web.requests_to("/lots", "POST")) == 4)
             desk.wait_for(2)
-        found = deliveries(web.asked("/lots", "POST"))
+        found = deliveries(web.requests_to("/lots", "POST"))
     assert found == ["pager-1", "pager-2"] * 2
     assert firsts(found) == ["pager-1", "pager-2"]
 
@@ -389,4 +392,4 @@ def test_a_receiver_is_called_directly_on_this_machine(
         desk.publish("1")
         with desk.deliverer():
             desk.wait_for(1)
-        assert len(web.asked("/lots", "POST")) == 1
+        assert len(web.requests_to("/lots", "POST")) == 1

@@ -131,7 +131,7 @@ def test_it_dies_at_every_step(
             desk.pass_seconds(LEASE_SECONDS + 1)
             with desk.deliverer():
                 desk.wait_for(LOTS, name)
-            found = web.asked(f"/{name}", "POST")
+            found = web.requests_to(f"/{name}", "POST")
             names = deliveries(found)
             assert firsts(names) == [f"{name}-{number}" for number in range(1, LOTS + 1)]
             assert len(names) <= LOTS + 1
@@ -144,7 +144,7 @@ def test_it_dies_at_every_step(
 
 
 def _has_had(web: Web, count: int) -> bool:
-    return len(firsts(deliveries(web.asked("/lots", "POST")))) >= count
+    return len(firsts(deliveries(web.requests_to("/lots", "POST")))) >= count
 
 
 def test_a_process_that_is_killed_again_and_again_loses_nothing(
@@ -166,5 +166,5 @@ def test_a_process_that_is_killed_again_and_again_loses_nothing(
         with desk.deliverer(lease_seconds=0.5):
             desk.now = desk.subscriber().lease_until
             desk.wait_for(lots)
-        names = deliveries(web.asked("/lots", "POST"))
+        names = deliveries(web.requests_to("/lots", "POST"))
     assert firsts(names) == [f"pager-{number}" for number in range(1, lots + 1)]

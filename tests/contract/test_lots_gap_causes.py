@@ -14,7 +14,7 @@ from penstock.schema.gaps import Cause, GapKind, Gaps
 from penstock.schema.locks import Why
 from penstock.schema.lot_ids import Interval
 from tests.contract.lot_site import Site, hours, open_site
-from tests.contract.test_reading_cost import Counted
+from tests.contract.test_reading_cost import CountingTransaction
 
 pytestmark = pytest.mark.one_database
 
@@ -188,7 +188,7 @@ def test_a_long_range_that_waits_for_much_costs_no_more_statements(site: Site) -
     def statements(days: int) -> int:
         start = parse_time("2024-01-01T00:00:00Z")
         with site.catalog.read() as tx:
-            counted = Counted(tx)
+            counted = CountingTransaction(tx)
             found = load_gaps(
                 counted, "ns", "joined", start, start + days * DAY, site.now,
                 interval=Interval.HOUR,

@@ -1,4 +1,4 @@
-"""What a report of gaps costs: counts by stretches, and lots read only where kinds are mixed."""
+"""The cost of a gap report: stretches are counted, and lots are read only in mixed ones."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ from penstock.schema.lot_ids import Interval
 from penstock.schema.lots import Status
 from penstock.states import ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, large_reads, steps_told
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import filled_database, large_reads, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lots_gaps_cost")
@@ -39,15 +39,15 @@ SPAN = Span(Interval.MINUTES_5, START, START + DAYS * DAY)
 LOTS = list(SPAN.lots())
 HOLES = (LOTS[1000], LOTS[5000], LOTS[8000])
 EMPTY = LOTS[7000]
-LARGE_ALIASES = ("s", "w", "m")  # what status, work and manifests are called in these statements
+LARGE_ALIASES = ("s", "w", "m")  # the aliases of status, work and manifests in these statements
 BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Ten thousand lots of each of two datasets, of which few are not there."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    """Ten thousand lots of each of two datasets, few of them missing."""
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -60,19 +60,23 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, manifests = [], [], []
     for lot in LOTS:
-        for made in (CLEAN, OTHER):
-            if lot in HOLES and made is CLEAN:
+        for written_dataset in (CLEAN, OTHER):
+            if lot in HOLES and written_dataset is CLEAN:
                 continue
-            version = ids.derived_id(made.name, lot)
+            version = ids.derived_id(written_dataset.name, lot)
             rows = (
                 (DatasetRole.OUTPUT, LOAD.id, Status.READY),
                 (DatasetRole.INPUT, READ.id, Status.DONE),
             )
             for role, job_id, state in rows:
-                status.append(StatusRow(made.id, lot, role, job_id, state, "", None, version, NOW))
-            found = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE
+                status.append(
+                    StatusRow(written_dataset.id, lot, role, job_id, state, "", None, version, NOW)
+                )
+            manifest_state = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE
             manifests.append(
-                ManifestRow(version, made.id, lot, found, "key", 1, 1, "0" * 64, "", NOW)
+                ManifestRow(
+                    version, written_dataset.id, lot, manifest_state, "key", 1, 1, "0" * 64, "", NOW
+                )
             )
         doing = WorkState.WAITING if lot in HOLES else WorkState.DONE
         work.append(replace(new_work(LOAD.id, lot, 0, doing, NOW), tries=1))
@@ -81,40 +85,40 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_lot_work", work)
 
 
-class _Fetched(Counted):
-    """A transaction that counts the rows it gives, too."""
+class _Fetched(CountingTransaction):
+    """A transaction that also counts the rows it returns."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__(tx)
         self.rows_given = 0
 
     def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
-        found = super().fetch(statement, **params)
-        self.rows_given += len(found)
-        return found
+        rows = super().fetch(statement, **params)
+        self.rows_given += len(rows)
+        return rows
 
     def fetch_many(
         self, asks: Sequence[tuple[str, Mapping[str, object]]]
     ) -> list[list[tuple[Any, ...]]]:
-        found = super().fetch_many(asks)
-        self.rows_given += sum(map(len, found))
-        return found
+        answers = super().fetch_many(asks)
+        self.rows_given += sum(map(len, answers))
+        return answers
 
 
 def report(database: Database, days: int, *, with_causes: bool = False) -> tuple[Gaps, _Fetched]:
     with database.read() as tx:
         counted = _Fetched(tx)
-        found = load_gaps(
+        gaps = load_gaps(
             counted, NAMESPACE, "clean", SPAN.start, SPAN.start + days * DAY, NOW,
             with_causes=with_causes,
         )  # fmt: skip
-    return found, counted
+    return gaps, counted
 
 
-def test_whole_days_are_counted_and_not_read(database: Database) -> None:
-    found, counted = report(database, DAYS)
-    assert found.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
-    # A number for each day, the lots of four days, and a few more to begin with.
+def test_whole_days_are_counted_instead_of_read(database: Database) -> None:
+    gaps, counted = report(database, DAYS)
+    assert gaps.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
+    # One count per day, the lots of four days, and a few reads at the start.
     assert counted.rows_given < DAYS + 4 * 288 + 250
     few, less = report(database, 3)
     assert (few.ranges, less.rows_given < 3 + 250) == ([], True)
@@ -123,11 +127,11 @@ def test_whole_days_are_counted_and_not_read(database: Database) -> None:
 def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
     (_, short), (_, long) = report(database, 10), report(database, DAYS)
     assert short.statements == long.statements <= 12
-    found, told = report(database, DAYS, with_causes=True)
-    assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
+    gaps, cause_reads = report(database, DAYS, with_causes=True)
+    assert cause_reads.statements - long.statements <= 10 * len(gaps.ranges) < RANGES_MAX
 
 
-def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) -> None:
+def test_no_statement_scans_rows_that_it_does_not_count(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: walks
@@ -137,7 +141,7 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) 
 
 
 def gap_examples() -> dict[str, dict[str, Any]]:
-    """Every statement of a report with what it asks for one day."""
+    """Return every statement of a report with its parameters for one day."""
     a_day = SPAN.stretches()[20]
     of_dataset = {
         "dataset_id": CLEAN.id,
@@ -165,15 +169,15 @@ def gap_examples() -> dict[str, dict[str, Any]]:
 
 
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
-    """The steps of a plan that read more than the lots of a day, and of a day's readers."""
+    """Return the steps of a plan that read more than one day of lots and of readers."""
     if url.startswith("sqlite"):
-        steps = steps_told(url, statement, params)
+        steps = plan_steps(url, statement, params)
         return [step for step in steps if _is_long(step, statement)]
     return large_reads(url, statement, params, 2 * 288)
 
 
 def _is_long(step: str, statement: Statement) -> bool:
-    """A large table is entered by lot; but a limit alone does where the order is an index's."""
+    """A plan must search a large table by lot. In the order of an index, a limit is enough."""
     words = step.split()
     if words[0] not in ("SCAN", "SEARCH") or words[1] not in LARGE_ALIASES:
         return False

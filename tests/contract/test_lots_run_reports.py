@@ -37,7 +37,7 @@ def told(
         desk.subscribe(web.url, "other", "openlineage", after=0, **asks)
         with desk.deliverer():
             desk.wait_for(count, "other")
-        found = web.asked(LINEAGE, "POST")
+        found = web.requests_to(LINEAGE, "POST")
     return events(found), found
 
 
@@ -133,4 +133,6 @@ def test_a_bare_url_is_called_where_backends_are(desk: IngestService, path: str)
         desk.subscribe(own, "own", "openlineage", after=0)
         with desk.deliverer():
             desk.wait_for(1, "bare", "own")
-        assert len(web.asked(LINEAGE, "POST")) == len(web.asked("/own/path", "POST")) == 2
+        assert (
+            len(web.requests_to(LINEAGE, "POST")) == len(web.requests_to("/own/path", "POST")) == 2
+        )

@@ -1,4 +1,4 @@
-"""What it costs to tell where a lot comes from: no more where much else was made."""
+"""The cost of a lot's provenance: it does not grow with unrelated lots."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +21,9 @@ from penstock.provenance.trace import walk_back
 from penstock.schema.catalog import DatasetRole
 from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
-from tests.contract.test_reading_cost import Counted
+from tests.contract.test_reading_cost import CountingTransaction
 from tests.contract.test_replay_cost import DATASETS, JOBS, LOTS, fill
-from tests.plans import filled, is_given, walks
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("provenance_cost")
@@ -34,16 +34,16 @@ TOP = DATASETS[2]
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
-    with filled(request, tmp_path_factory, fill, _fill) as found:
-        yield found
+    """Lots from outside, from deposits and from arrivals, and the output of two jobs."""
+    with filled_database(request, tmp_path_factory, fill, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
     tx.write("put_jobs", [PART])
-    for place, each in enumerate(JOBS):
-        tx.write("put_edges", [edge(each, DatasetRole.INPUT, DATASETS[place])])
-        tx.write("put_edges", [edge(each, DatasetRole.OUTPUT, DATASETS[place + 1])])
+    for index, each in enumerate(JOBS):
+        tx.write("put_edges", [edge(each, DatasetRole.INPUT, DATASETS[index])])
+        tx.write("put_edges", [edge(each, DatasetRole.OUTPUT, DATASETS[index + 1])])
     log, manifests, runs = [], [], []
     objects, batches, stored = [], [], []
     raw = DATASETS[0].id
@@ -52,18 +52,18 @@ def _fill(tx: Transaction) -> None:
         log.append(LogRow(NOW, "register", lot, None, raw, None, "", "READY", "ann", ""))
         objects.append(ArrivedRow(raw, f"x/{number}", lot, Placed.ASSIGNED, 1, "m", "", NOW, NOW))
         counts = (1, 1, "0", "a")
-        told = (ManifestState.COMPLETE, "key", *counts)
-        batches.append(BatchLotRow(batch, "maps", "ann", raw, lot, 1, *told, 0, NOW))
+        manifest = (ManifestState.COMPLETE, "key", *counts)
+        batches.append(BatchLotRow(batch, "maps", "ann", raw, lot, 1, *manifest, 0, NOW))
         ark = f"ark:/99999/{number}"
-        kept = (f"key {number}", NAMESPACE, "maps", batch, f"jid{number}", "l", "d", 1, 1, "t")
-        stored.append(StoredRow(ark, 1, *kept, ids.derived_id("run", ark), NOW))
-        for place, each in enumerate(JOBS):
+        receipt = (f"key {number}", NAMESPACE, "maps", batch, f"jid{number}", "l", "d", 1, 1, "t")
+        stored.append(StoredRow(ark, 1, *receipt, ids.derived_id("run", ark), NOW))
+        for index, each in enumerate(JOBS):
             ran = run(each, number)
             for action in ("claim", "complete"):
                 log.append(LogRow(NOW, action, lot, each.id, None, ran.id, "", "", "w", ""))
-            made = version(DATASETS[place + 1], number + 1).id
-            manifests.append(ManifestRow(made, DATASETS[place + 1].id, lot, *told, NOW))
-            runs.append(replace(run(PART, 2 * number + place), parent_run_id=ran.id))
+            output = version(DATASETS[index + 1], number + 1).id
+            manifests.append(ManifestRow(output, DATASETS[index + 1].id, lot, *manifest, NOW))
+            runs.append(replace(run(PART, 2 * number + index), parent_run_id=ran.id))
     tx.write("add_lot_log", log)
     tx.write("put_lot_manifests", manifests)
     tx.write("put_runs", runs)
@@ -73,37 +73,35 @@ def _fill(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("as_of", [None, NOW + 10**12])
-def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
+def test_the_cost_of_a_lot_depends_only_on_its_history(
     database: Database, as_of: int | None
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
-        asked = lot_at(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
-        walk = walk_back(counted, {asked.version_id: "lot 77"})
-    made = [(node.version.name, node.lot, node.depth) for node in walk.nodes.values()]
-    assert made == [("top", "lot 77", 0), ("clean", "lot 77", 1), ("raw", "lot 77", 2)]
-    assert [each.who for told in walk.registered.values() for each in told] == ["ann"]
+        counted = CountingTransaction(tx)
+        start = lot_at(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
+        walk = walk_back(counted, {start.version_id: "lot 77"})
+    path = [(node.version.name, node.lot, node.depth) for node in walk.nodes.values()]
+    assert path == [("top", "lot 77", 0), ("clean", "lot 77", 1), ("raw", "lot 77", 2)]
+    assert [each.who for entries in walk.registered.values() for each in entries] == ["ann"]
     assert counted.statements <= 30
 
 
-def test_no_statement_of_provenance_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_no_provenance_statement_scans_unreturned_rows(database: Database, url: str) -> None:
     (folder,) = (each for each in capability_folders() if each.name == "provenance")
-    written = (folder / "statements" / "provenance.sql").read_text()
+    text = (folder / "statements" / "provenance.sql").read_text()
     examples = _examples()
-    named = {line.split()[-1] for line in written.splitlines() if line.startswith("-- name:")}
-    assert named == set(examples)
+    names = {line.split()[-1] for line in text.splitlines() if line.startswith("-- name:")}
+    assert names == set(examples)
     statements = load_statements(database.dialect, capability_folders())
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, is_given))
+        if (steps := costly_steps(url, statements[name], params, is_parameter_scan))
     } == {}
 
 
 def _examples() -> dict[str, dict[str, Any]]:
-    """The statements with what a usual call asks of them."""
+    """Return the statements with the parameters of a typical call."""
     numbers = range(50)
     lots = [f"lot {number}" for number in numbers]
     of_lot = {"dataset_id": DATASETS[0].id, "lot": "lot 7"}

@@ -1,4 +1,4 @@
-"""What the catalog shows of single things and in lists, on both databases."""
+"""Single things and lists of the catalog, on both databases."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -59,7 +59,7 @@ UNPUBLISHED = version(BARE, 1, PARENT, published_at=None)
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A small shop: raw → dag.load → orders, of which the second version failed."""
+    """A small shop: raw → dag.load → orders, whose second version failed."""
     opened = open_database(database_url)
     opened.migrate()
     with opened.write() as tx:
@@ -73,7 +73,7 @@ def _fill(tx: Transaction) -> None:
     latest = {"latest_version_id": V2.id, "latest_number": 2}
     implied = {"current_version_id": IMPLIED.id, "published_at": NOW}
     newest = {"latest_run_id": RUNS[11].id, "latest_run_state": "FAILED", "version_count": 1}
-    going = {"job_facets": '{"sql": {"query": "q"}}', "parent_run_id": PARENT.id}
+    extra = {"job_facets": '{"sql": {"query": "q"}}', "parent_run_id": PARENT.id}
     tx.write(
         "put_namespaces",
         [
@@ -105,15 +105,15 @@ def _fill(tx: Transaction) -> None:
         ],
     )
     dag = replace(DAG, latest_run_id=PARENT.id)
-    gone = job("gone", hidden=1, latest_run_state="FAILED")
-    tx.write("put_jobs", [dag, replace(LOAD, updated_at=NOW + 5, **newest), gone])
+    hidden_job = job("gone", hidden=1, latest_run_state="FAILED")
+    tx.write("put_jobs", [dag, replace(LOAD, updated_at=NOW + 5, **newest), hidden_job])
     inputs = f'[{{"namespace":"{NAMESPACE}","name":"raw"}}]'
     tx.write("put_job_versions", [job_version(LOAD, inputs, latest_run_id=RUNS[11].id)])
     tx.write(
         "put_edges", [edge(LOAD, DatasetRole.INPUT, RAW), edge(LOAD, DatasetRole.OUTPUT, ORDERS)]
     )
     tx.write("put_edges", [edge(LOAD, DatasetRole.INPUT, BARE, current=False)])
-    shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **going)
+    shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **extra)
     tx.write("put_runs", [PARENT, *RUNS[:11], shaped])
     tx.write(
         "put_run_datasets",
@@ -127,7 +127,7 @@ def _fill(tx: Transaction) -> None:
 
 
 def wire(database: Database, read: Callable[[Transaction], object]) -> Any:
-    """What a client would get to see."""
+    """Return the JSON that a client receives."""
     with database.read() as tx:
         return msgspec.json.decode(msgspec.json.encode(read(tx)))
 
@@ -147,7 +147,7 @@ DATASET_KEYS = keys(
 )
 
 
-def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) -> None:
+def test_namespaces_sources_and_tags_have_their_documented_fields(database: Database) -> None:
     assert wire(database, lambda tx: catalog.get_namespace(tx, NAMESPACE)) == {
         "name": NAMESPACE,
         "createdAt": AT,
@@ -182,36 +182,38 @@ def test_names_are_listed_in_order_and_by_page(database: Database) -> None:
         assert catalog.list_sources(tx, 10, 1) == []
 
 
-def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
+def test_a_dataset_shows_its_current_version_despite_later_failures(
     database: Database,
 ) -> None:
-    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
-    assert set(shown) == DATASET_KEYS | {"aliases"}
-    assert shown["id"] == {"namespace": NAMESPACE, "name": "orders"}
-    assert (shown["currentVersion"], shown["currentVersionNumber"]) == (V1.id, 1)
-    assert shown["fields"] == [{"name": "id", "type": "INT", "tags": ["pii"], "description": None}]
-    assert shown["tags"] == ["gold"]
-    assert shown["facets"] == {"quality": {"rows": 3}}
-    assert shown["lastModifiedAt"] == format_time(NOW + 7 * SECOND)
-    assert shown["aliases"] == [{"namespace": "hive", "name": "shop.orders", "type": "TABLE"}]
+    dataset = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
+    assert set(dataset) == DATASET_KEYS | {"aliases"}
+    assert dataset["id"] == {"namespace": NAMESPACE, "name": "orders"}
+    assert (dataset["currentVersion"], dataset["currentVersionNumber"]) == (V1.id, 1)
+    assert dataset["fields"] == [
+        {"name": "id", "type": "INT", "tags": ["pii"], "description": None}
+    ]
+    assert dataset["tags"] == ["gold"]
+    assert dataset["facets"] == {"quality": {"rows": 3}}
+    assert dataset["lastModifiedAt"] == format_time(NOW + 7 * SECOND)
+    assert dataset["aliases"] == [{"namespace": "hive", "name": "shop.orders", "type": "TABLE"}]
 
 
 def test_a_dataset_without_a_current_version_shows_its_latest(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "bare"))
-    assert [field["name"] for field in shown["fields"]] == ["id"]
-    assert (shown["currentVersion"], shown["currentVersionNumber"]) == (None, None)
-    assert shown["lastModifiedAt"] is None
+    dataset = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "bare"))
+    assert [field["name"] for field in dataset["fields"]] == ["id"]
+    assert (dataset["currentVersion"], dataset["currentVersionNumber"]) == (None, None)
+    assert dataset["lastModifiedAt"] is None
 
 
-def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
-    told = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
-    assert shown["columnLineage"] == [
+def test_column_lineage_repeats_common_values_at_the_field(database: Database) -> None:
+    dataset = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
+    source = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
+    assert dataset["columnLineage"] == [
         {
             "name": "id",
             "inputFields": [
-                {**told, "field": "line", "transformationType": "IDENTITY"},
-                {**told, "field": "row", "transformationType": "MASKED"},
+                {**source, "field": "line", "transformationType": "IDENTITY"},
+                {**source, "field": "row", "transformationType": "MASKED"},
             ],
             "transformationDescription": "cut",
             "transformationType": None,
@@ -226,17 +228,17 @@ def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     assert read("hive", "shop.orders") == read(NAMESPACE, "orders")
 
 
-def test_a_dataset_known_from_its_readers_shows_what_they_reported(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "raw"))
-    assert [field["name"] for field in shown["fields"]] == ["line"]
-    assert shown["facets"]["owner"] == {"who": "sales"}
+def test_a_dataset_without_writers_shows_what_readers_reported(database: Database) -> None:
+    dataset = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "raw"))
+    assert [field["name"] for field in dataset["fields"]] == ["line"]
+    assert dataset["facets"]["owner"] == {"who": "sales"}
     versions = wire(database, lambda tx: catalog.list_dataset_versions(tx, NAMESPACE, "raw", 9, 0))
     [only] = versions["items"]
-    assert (only["fields"], only["facets"]) == (shown["fields"], shown["facets"])
+    assert (only["fields"], only["facets"]) == (dataset["fields"], dataset["facets"])
     assert only["createdByRun"] is None
 
 
-def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> None:
+def test_datasets_are_listed_by_name_without_deleted_ones(database: Database) -> None:
     page = wire(database, lambda tx: catalog.list_datasets(tx, NAMESPACE, 2, 0))
     assert [item["name"] for item in page["items"]] == ["bare", "orders"]
     assert page["total_count"] == 3
@@ -246,7 +248,7 @@ def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> 
     assert [item["name"] for item in rest["items"]] == ["raw"]
 
 
-def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
+def test_versions_are_listed_newest_first_with_their_runs(
     database: Database,
 ) -> None:
     page = wire(database, lambda tx: catalog.list_dataset_versions(tx, NAMESPACE, "orders", 9, 0))
@@ -263,86 +265,86 @@ def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
     assert newest["fields"][0]["tags"] == ["pii"]
 
 
-def test_a_version_is_named_by_its_number_or_its_uuid(database: Database) -> None:
+def test_a_version_is_found_by_number_or_uuid(database: Database) -> None:
     names = ["2", "V2", "v2", V2.id, V2.id.upper()]
     with database.read() as tx:
-        found = [catalog.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
-    assert [version.version for version in found] == [V2.id] * len(names)
+        versions = [catalog.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
+    assert [version.version for version in versions] == [V2.id] * len(names)
 
 
-def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag.load"))
-    assert set(shown) == keys(
+def test_a_job_shows_edges_parent_and_its_ten_newest_runs(database: Database) -> None:
+    job = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag.load"))
+    assert set(job) == keys(
         "id type name simpleName parentJobName parentJobUuid createdAt updatedAt namespace inputs "
         "outputs location description latestRun latestRuns facets currentVersion labels tags"
     )
-    assert (shown["simpleName"], shown["parentJobName"]) == ("load", "dag")
-    assert shown["parentJobUuid"] == DAG.id
-    assert shown["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
-    assert shown["outputs"] == [{"namespace": NAMESPACE, "name": "orders"}]
+    assert (job["simpleName"], job["parentJobName"]) == ("load", "dag")
+    assert job["parentJobUuid"] == DAG.id
+    assert job["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
+    assert job["outputs"] == [{"namespace": NAMESPACE, "name": "orders"}]
     newest_first = [row.id for row in reversed(RUNS)]
-    assert [shown_run["id"] for shown_run in shown["latestRuns"]] == newest_first[:10]
-    assert shown["latestRun"] == shown["latestRuns"][0]
-    assert shown["facets"] == {"sql": {"query": "q"}}
-    assert shown["currentVersion"] == SHAPE
+    assert [shown_run["id"] for shown_run in job["latestRuns"]] == newest_first[:10]
+    assert job["latestRun"] == job["latestRuns"][0]
+    assert job["facets"] == {"sql": {"query": "q"}}
+    assert job["currentVersion"] == SHAPE
 
 
-def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
+def test_a_job_without_facets_from_runs_shows_its_own(
     database: Database,
 ) -> None:
-    shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag"))
-    assert shown["facets"] == {"owner": "ann"}
-    assert (shown["simpleName"], shown["parentJobName"]) == ("dag", None)
+    job = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag"))
+    assert job["facets"] == {"owner": "ann"}
+    assert (job["simpleName"], job["parentJobName"]) == ("dag", None)
 
 
-def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> None:
-    def listed(namespace: str | None, *states: RunState) -> tuple[list[str], int]:
+def test_jobs_are_listed_by_last_update_and_filtered_by_state(database: Database) -> None:
+    def jobs_page(namespace: str | None, *states: RunState) -> tuple[list[str], int]:
         with database.read() as tx:
             page = catalog.list_jobs(tx, namespace, states, 10, 0)
         return [item.name for item in page.items], page.total_count
 
     for namespace in (None, NAMESPACE):
-        assert listed(namespace) == (["dag.load", "dag"], 2)
-        assert listed(namespace, RunState.FAILED, RunState.NEW) == (["dag.load"], 1)
-        assert listed(namespace, RunState.COMPLETED) == ([], 0)
+        assert jobs_page(namespace) == (["dag.load", "dag"], 2)
+        assert jobs_page(namespace, RunState.FAILED, RunState.NEW) == (["dag.load"], 1)
+        assert jobs_page(namespace, RunState.COMPLETED) == ([], 0)
 
 
-def test_a_job_version_has_its_shape(database: Database) -> None:
+def test_a_job_version_shows_its_inputs_and_outputs(database: Database) -> None:
     page = wire(database, lambda tx: catalog.list_job_versions(tx, NAMESPACE, "dag.load", 9, 0))
     assert page["total_count"] == 1
-    [shown] = page["items"]
-    assert set(shown) == keys(
+    [version] = page["items"]
+    assert set(version) == keys(
         "id name createdAt version namespace location inputs outputs latestRun"
     )
-    assert shown["id"] == {"namespace": NAMESPACE, "name": "dag.load", "version": SHAPE}
-    assert shown["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
-    assert shown["latestRun"]["id"] == RUNS[11].id
+    assert version["id"] == {"namespace": NAMESPACE, "name": "dag.load", "version": SHAPE}
+    assert version["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
+    assert version["latestRun"]["id"] == RUNS[11].id
     one = wire(database, lambda tx: catalog.get_job_version(tx, NAMESPACE, "dag.load", SHAPE))
-    assert one == shown
+    assert one == version
 
 
-def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_run(tx, RUNS[11].id))
-    assert set(shown) == RUN_KEYS
-    assert (shown["state"], shown["durationMs"]) == ("FAILED", 1000)
-    assert shown["args"] == {"day": "1"}
-    assert shown["job"] == {"namespace": NAMESPACE, "name": "dag.load"}
-    assert shown["jobVersion"] == {**shown["job"], "version": SHAPE}
-    assert shown["parent"] == {"namespace": NAMESPACE, "name": "dag", "runId": PARENT.id}
+def test_a_run_shows_its_inputs_and_outputs(database: Database) -> None:
+    run = wire(database, lambda tx: catalog.get_run(tx, RUNS[11].id))
+    assert set(run) == RUN_KEYS
+    assert (run["state"], run["durationMs"]) == ("FAILED", 1000)
+    assert run["args"] == {"day": "1"}
+    assert run["job"] == {"namespace": NAMESPACE, "name": "dag.load"}
+    assert run["jobVersion"] == {**run["job"], "version": SHAPE}
+    assert run["parent"] == {"namespace": NAMESPACE, "name": "dag", "runId": PARENT.id}
     of_raw = {"namespace": NAMESPACE, "name": "raw", "version": IMPLIED.id}
-    assert shown["inputDatasetVersions"] == [
+    assert run["inputDatasetVersions"] == [
         {"datasetVersionId": of_raw, "number": 1, "facets": {"subset": {}}}
     ]
     of_orders = {"namespace": NAMESPACE, "name": "orders", "version": V2.id}
-    assert shown["outputDatasetVersions"] == [
+    assert run["outputDatasetVersions"] == [
         {"datasetVersionId": of_orders, "number": 2, "facets": {}}
     ]
 
 
-def test_a_run_that_goes_on_has_no_end_and_no_duration(database: Database) -> None:
-    shown = wire(database, lambda tx: catalog.get_run(tx, PARENT.id))
-    assert (shown["state"], shown["endedAt"], shown["durationMs"]) == ("RUNNING", None, None)
-    assert (shown["parent"], shown["jobVersion"]) == (None, None)
+def test_an_unfinished_run_has_no_end_and_no_duration(database: Database) -> None:
+    run = wire(database, lambda tx: catalog.get_run(tx, PARENT.id))
+    assert (run["state"], run["endedAt"], run["durationMs"]) == ("RUNNING", None, None)
+    assert (run["parent"], run["jobVersion"]) == (None, None)
 
 
 def test_runs_are_listed_newest_first(database: Database) -> None:
@@ -351,7 +353,7 @@ def test_runs_are_listed_newest_first(database: Database) -> None:
     assert page["total_count"] == 12
 
 
-def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> None:
+def test_facets_of_a_run_and_its_job_stay_separate(database: Database) -> None:
     with database.read() as tx:
         of_run = catalog.get_run_facets(tx, RUNS[11].id)
         of_job = catalog.get_run_facets(tx, RUNS[11].id, of_job=True)
@@ -359,7 +361,7 @@ def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> No
     assert msgspec.json.decode(stored_json(of_job.facets)) == {"sql": {"query": "q"}}
 
 
-def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> None:
+def test_deleted_things_are_shown_only_on_request(database: Database) -> None:
     with database.read() as tx:
         assert catalog.get_dataset(tx, NAMESPACE, "gone", include_deleted=True).deleted
         assert catalog.get_job(tx, NAMESPACE, "gone", include_deleted=True).name == "gone"
@@ -368,7 +370,7 @@ def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> Non
                 read(tx, NAMESPACE, "gone")
 
 
-def test_a_missing_thing_is_named_in_the_message(database: Database) -> None:
+def test_an_error_names_the_missing_thing(database: Database) -> None:
     orders = (NAMESPACE, "orders")
     reads: list[tuple[str, Callable[[Transaction], object]]] = [
         ("no namespace 'x'", lambda tx: catalog.get_namespace(tx, "x")),

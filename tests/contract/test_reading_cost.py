@@ -1,4 +1,4 @@
-"""What reads cost at some size: how many statements, and no walk through a whole table."""
+"""The cost of reads from a large catalog: few statements, and no scan of a whole table."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.plans import filled, long_work, steps_told
+from tests.plans import excess_work, filled_database, plan_steps
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("reading_cost")
@@ -38,7 +38,7 @@ COUNT = 5000
 DATASETS = [dataset(f"table_{n:05}", created_at=NOW + n * SECOND) for n in range(COUNT)]
 JOBS = [job(f"job_{n:05}", updated_at=NOW + n, created_at=NOW + n * SECOND) for n in range(COUNT)]
 STATES = ["COMPLETED"] * 49 + ["FAILED"]
-# The tables of which there are thousands of rows, and the short names they have in statements.
+# The tables with thousands of rows, and their aliases in statements.
 LARGE = re.compile(
     r"(datasets|dataset_versions|jobs|job_versions|runs|run_datasets|job_edges|events"
     r"|search_docs|column_edges|d|v|j|r|rd|e|l|p|pr|pj)\b"
@@ -48,8 +48,8 @@ LARGE = re.compile(
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Five thousand datasets, and as many jobs, runs and events."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -71,9 +71,9 @@ def _fill(tx: Transaction) -> None:
         [replace(row, latest_run_state=STATES[n % 50]) for n, row in enumerate(JOBS)],
     )
     tx.write("put_job_versions", [job_version(row) for row in JOBS])
-    made = list(zip(JOBS, runs, DATASETS, versions, strict=True))
-    tx.write("put_edges", [edge(row, DatasetRole.OUTPUT, d) for row, _, d, _ in made])
-    tx.write("put_run_datasets", [touched(r, DatasetRole.OUTPUT, v) for _, r, _, v in made])
+    rows = list(zip(JOBS, runs, DATASETS, versions, strict=True))
+    tx.write("put_edges", [edge(row, DatasetRole.OUTPUT, d) for row, _, d, _ in rows])
+    tx.write("put_run_datasets", [touched(r, DatasetRole.OUTPUT, v) for _, r, _, v in rows])
     put_events(tx, [event(NOW + n * SECOND, run_id=r.id) for n, r in enumerate(runs)])
     tx.write("put_search_docs", [*map(search_row, DATASETS), *map(search_row, JOBS)])
     tx.write(
@@ -85,8 +85,8 @@ def _fill(tx: Transaction) -> None:
     )
 
 
-class Counted:
-    """A transaction that counts the statements it is asked for, and its trips to the database."""
+class CountingTransaction:
+    """A transaction that counts its statements and its trips to the database."""
 
     epoch = 0
 
@@ -124,7 +124,7 @@ class Counted:
         raise AssertionError(f"{statement} writes")
 
 
-def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
+def test_a_long_page_costs_no_more_statements(database: Database) -> None:
     lists: list[Callable[[Transaction, int], object]] = [
         lambda tx, limit: catalog.list_datasets(tx, NAMESPACE, limit, 0),
         lambda tx, limit: catalog.list_dataset_versions(tx, NAMESPACE, "table_00001", limit, 0),
@@ -141,7 +141,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
         counts = []
         for read in lists:
             with database.read() as tx:
-                counted = Counted(tx)
+                counted = CountingTransaction(tx)
                 read(counted, limit)
             counts.append(counted.statements)
         return counts
@@ -150,7 +150,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100)) <= 7
 
 
-def test_no_read_walks_through_a_large_table(database: Database, url: str) -> None:
+def test_no_read_scans_a_large_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: plan
@@ -160,7 +160,7 @@ def test_no_read_walks_through_a_large_table(database: Database, url: str) -> No
 
 
 def reading_examples() -> dict[str, dict[str, Any]]:
-    """The statements of this capability's reads with what a usual call asks of them."""
+    """Return the statements of this capability's reads with the parameters of a typical call."""
     page = {"limit": 100, "offset": 0}
     of_dataset = {"dataset_id": DATASETS[7].id}
     of_job = {"job_id": JOBS[7].id}
@@ -172,12 +172,12 @@ def reading_examples() -> dict[str, dict[str, Any]]:
     shapes = {"ids": [job_version(row).id for row in JOBS[:10]]}
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
-    place = {"before": NOW + 60 * SECOND, "before_id": JOBS[7].id}
-    by_state = {**place, "states": ["COMPLETED", "FAILED"], "limit": 100}
+    cursor = {"before": NOW + 60 * SECOND, "before_id": JOBS[7].id}
+    by_state = {**cursor, "states": ["COMPLETED", "FAILED"], "limit": 100}
     kinds = {"kinds": ["RUN", "JOB"]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
     words = {"fts5": '"table00042"*', "tsquery": "'table00042':*"}
-    found = {**page, **words, "kind": None, "namespace": None}
+    search_params = {**page, **words, "kind": None, "namespace": None}
     return {
         "read_dataset_ids": {**page, **here},
         "read_dataset_by_name": {"id": DATASETS[7].id},
@@ -209,17 +209,17 @@ def reading_examples() -> dict[str, dict[str, Any]]:
         "count_events": {**span, **kinds},
         "count_datasets_created": late,
         "count_jobs_created": late,
-        "search_by_name": found,
-        "search_by_time": {**found, **span, "sort": "UPDATE_AT"},
+        "search_by_name": search_params,
+        "search_by_time": {**search_params, **span, "sort": "UPDATE_AT"},
         "count_found_jobs": words,
         "search_latest_jobs": {**page, **words, "states": ["COMPLETED", "FAILED"], "most": 100},
     }
 
 
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
-    """The steps of the statement's plan that read a large table from end to end."""
+    """Return the steps of the statement's plan that read a whole large table."""
     walk = rf"(^SCAN|Seq Scan on) {LARGE.pattern}"
-    steps = [step for step in steps_told(url, statement, params) if re.search(walk, step)]
+    steps = [step for step in plan_steps(url, statement, params) if re.search(walk, step)]
     if url.startswith("sqlite"):
-        steps += long_work(url, statement, params, 2 * COUNT)
+        steps += excess_work(url, statement, params, 2 * COUNT)
     return steps

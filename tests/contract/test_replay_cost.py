@@ -1,4 +1,4 @@
-"""What a replay costs where much was done before: as much as it finds, and no long walks."""
+"""The cost of a replay in a large database: it grows with its own lots, without long scans."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,8 +37,8 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, is_given, walks
+from tests.contract.test_reading_cost import CountingTransaction
+from tests.plans import costly_steps, filled_database, is_parameter_scan
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("replay_cost")
@@ -52,18 +52,18 @@ REPLAY = ids.derived_id("a replay")
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two jobs that have done five thousand lots each, and a replay of all of that."""
-    with filled(request, tmp_path_factory, fill) as found:
-        yield found
+    """Two jobs that have done five thousand lots each, and a replay of all of them."""
+    with filled_database(request, tmp_path_factory, fill) as url:
+        yield url
 
 
 def fill(tx: Transaction) -> None:
-    """Write all of it."""
+    """Write everything."""
     tx.write("put_datasets", DATASETS)
     tx.write("put_jobs", JOBS)
     tx.write("put_job_versions", [job_version(each) for each in JOBS])
-    for place, each in enumerate(JOBS):
-        reads, writes = DATASETS[place].id, DATASETS[place + 1].id
+    for index, each in enumerate(JOBS):
+        reads, writes = DATASETS[index].id, DATASETS[index + 1].id
         lot_job = replace(
             default_wiring(each.id, NOW), inputs=f'["{reads}"]', outputs=f'["{writes}"]'
         )
@@ -84,22 +84,22 @@ def _fill_lots(tx: Transaction, numbers: range) -> None:
         before = raw
         source = DATASETS[0].id
         status.append(_status(source, lot, DatasetRole.OUTPUT, EXTERNAL_JOB, None, raw.id))
-        for place, each in enumerate(JOBS):
+        for index, each in enumerate(JOBS):
             ran = run(each, number, facets=lot_facets(lot, 1))
             ran = replace(ran, job_version_id=job_version(each).id)
-            made = version(DATASETS[place + 1], number + 1, ran, published_at=ran.ended_at)
-            versions.append(made)
+            output = version(DATASETS[index + 1], number + 1, ran, published_at=ran.ended_at)
+            versions.append(output)
             runs.append(ran)
             touches += [
                 touched(ran, DatasetRole.INPUT, before),
-                touched(ran, DatasetRole.OUTPUT, made),
+                touched(ran, DatasetRole.OUTPUT, output),
             ]
             status += [
                 _status(before.dataset_id, lot, DatasetRole.INPUT, each.id, ran.id, before.id),
-                _status(made.dataset_id, lot, DatasetRole.OUTPUT, each.id, ran.id, made.id),
+                _status(output.dataset_id, lot, DatasetRole.OUTPUT, each.id, ran.id, output.id),
             ]
             work.append(_work(each, lot, ran.id))
-            before = made
+            before = output
     tx.write("put_versions", versions)
     tx.write("put_runs", runs)
     tx.write("put_run_datasets", touches)
@@ -134,7 +134,7 @@ def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
 
 
 def _fill_replay(tx: Transaction) -> None:
-    """Half of its steps are done; three go."""
+    """Write a replay with half of its steps done and three running."""
     counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
     state = ReplayState.RUNNING
     row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
@@ -148,47 +148,45 @@ def _fill_replay(tx: Transaction) -> None:
             stands = StepState.GOING
         of, lot = JOBS[number % 2].id, f"lot {number // 2}"
         waits = 0 if number % 2 else 1
-        made = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
-        steps.append(StepRow(*made))
+        values = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
+        steps.append(StepRow(*values))
         edges.append(EdgeRow(REPLAY, number, number + 1))
     tx.write("put_replay_steps", steps)
     tx.write("put_replay_edges", edges)
 
 
-def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
+def test_the_cost_of_a_lot_depends_only_on_its_downstream(
     database: Database,
 ) -> None:
     target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
     with database.read() as tx:
-        counted = Counted(tx)
-        _, found = make_plan(counted, target, 4)
-    assert [f"{step.job} {step.lot}" for step in found.steps] == ["clean lot 77", "top lot 77"]
+        counted = CountingTransaction(tx)
+        _, plan = make_plan(counted, target, 4)
+    assert [f"{step.job} {step.lot}" for step in plan.steps] == ["clean lot 77", "top lot 77"]
     assert counted.statements <= 15
 
 
-def test_thousands_of_lots_cost_as_many_statements_as_one(
+def test_thousands_of_lots_need_no_more_statements_than_one(
     database: Database,
 ) -> None:
     with database.read() as tx:
-        counted = Counted(tx)
-        found = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
-    assert len(found.work) == 2 * LOTS
-    assert [list(before) for before in found.before[:4]] == [[], [0], [], [2]]
+        counted = CountingTransaction(tx)
+        steps = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
+    assert len(steps.work) == 2 * LOTS
+    assert [list(before) for before in steps.before[:4]] == [[], [0], [], [2]]
     assert counted.statements <= 15
 
 
-def test_no_statement_of_replays_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_no_replay_statement_scans_unreturned_rows(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = _examples()
-    others = ("put_", "forget_", "broken_", "checked_")  # a check looks at everything
-    written = {name for name in statements if "replay" in name and not name.startswith(others)}
-    assert written == set(examples)
+    others = ("put_", "forget_", "broken_", "checked_")  # a check reads everything
+    names = {name for name in statements if "replay" in name and not name.startswith(others)}
+    assert names == set(examples)
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, _is_small))
+        if (steps := costly_steps(url, statements[name], params, _is_small))
     } == {}
 
 
@@ -231,5 +229,5 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 def _is_small(step: str) -> bool:
-    """A list that was given, or replays themselves in the order that is asked for."""
-    return is_given(step) or step.endswith(("replays_by_age", "replays_open"))
+    """Return whether the scan reads a list parameter, or replays in the requested order."""
+    return is_parameter_scan(step) or step.endswith(("replays_by_age", "replays_open"))

@@ -1,4 +1,4 @@
-"""What pruning deletes, and what it never touches."""
+"""The rows that pruning deletes, and those that it must keep."""
 
 import random
 from collections import Counter
@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 class Shop:
-    """A catalog that is fed with runs of the past."""
+    """A catalog that receives runs of the past."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -39,15 +39,15 @@ class Shop:
             body = msgspec.json.encode(event)
             self._sent.append(self.catalog.submit(ReceiveEvent(read_event(body, Limits()))))
 
-    def settle(self) -> None:
-        """Wait until all that was sent is committed."""
+    def flush(self) -> None:
+        """Wait until every sent event is committed."""
         while self._sent:
             self._sent.pop().result()
 
     def run(self, job: str, day: float, *, reads: str = "", writes: str = "", **more: Any) -> str:
-        """A run of a job so many days before now; True in `going` leaves it running."""
+        """Send a run of a job this many days ago. A True in `going` leaves that run unfinished."""
         run_id = f"{job} {day}"
-        going = more.pop("going", False)
+        unfinished = more.pop("going", False)
         end = "FAIL" if more.pop("fails", False) else "COMPLETE"
         event = {
             "run": {"runId": run_id, "facets": more.pop("facets", {})},
@@ -57,7 +57,7 @@ class Shop:
         }
         began = round(NOW - day * DAY)
         self.receive({**event, "eventType": "START", "eventTime": format_time(began)})
-        if not going:
+        if not unfinished:
             ended = format_time(began + HOUR // 60)
             self.receive({**event, "eventType": end, "eventTime": ended})
         return run_id
@@ -67,10 +67,10 @@ class Shop:
         self.receive({"eventTime": at, "dataset": _dataset(name, schema=fields, **more)})
 
     def prune(self, days: float, **more: Any) -> Pruned:
-        """Count first, then delete, and see that both say the same."""
-        before = self.seen()
+        """Count first, then prune, and require the same counts."""
+        before = self.rows()
         counted = self._prune(days, dry_run=True)
-        assert before == self.seen()
+        assert before == self.rows()
         deleted = self._prune(days, dry_run=False, **more)
         assert deleted == counted
         assert self._prune(days, dry_run=True) == Pruned()
@@ -84,28 +84,28 @@ class Shop:
             **{"who": "ann", "pause": lambda seconds: None, **more},
         )
 
-    def seen(self) -> Seen:
-        self.settle()
+    def rows(self) -> Seen:
+        self.flush()
         with self.database.read() as tx:
             return visible(tx)
 
     def runs(self) -> set[str]:
-        return {row["external_id"] for row in self.seen()["run"]}
+        return {row["external_id"] for row in self.rows()["run"]}
 
     def versions(self, name: str) -> list[int]:
-        seen = self.seen()
-        ids = [row["id"] for row in seen["dataset"] if row["name"] == name]
-        return sorted(row["number"] for row in seen["version"] if row["dataset_id"] in ids)
+        rows = self.rows()
+        ids = [row["id"] for row in rows["dataset"] if row["name"] == name]
+        return sorted(row["number"] for row in rows["version"] if row["dataset_id"] in ids)
 
 
 def _dataset(name: str, **facets: Any) -> Document:
-    found: Document = {}
+    content: Document = {}
     if "schema" in facets:
-        found["schema"] = {"fields": [{"name": field} for field in facets["schema"]]}
+        content["schema"] = {"fields": [{"name": field} for field in facets["schema"]]}
     if "columns" in facets:
         source = {"namespace": "tables", "name": "raw", "field": facets["columns"]}
-        found["columnLineage"] = {"fields": {"id": {"inputFields": [source]}}}
-    return {"namespace": "tables", "name": name, "facets": found}
+        content["columnLineage"] = {"fields": {"id": {"inputFields": [source]}}}
+    return {"namespace": "tables", "name": name, "facets": content}
 
 
 @pytest.fixture
@@ -119,35 +119,35 @@ def shop(database_url: str) -> Iterator[Shop]:
 
 
 def check_counts(shop: Shop) -> None:
-    """Every count that is kept equals what is there, and nothing points at what is not."""
-    seen = shop.seen()
-    runs, versions = seen["run"], seen["version"]
+    """Check that every stored count is right and that no reference dangles."""
+    rows = shop.rows()
+    runs, versions = rows["run"], rows["version"]
     run_ids, version_ids = {row["id"] for row in runs}, {row["id"] for row in versions}
     run_counts = Counter(row["job_id"] for row in runs)
-    shape_counts = Counter(row["job_id"] for row in seen["job_version"])
+    shape_counts = Counter(row["job_id"] for row in rows["job_version"])
     version_counts = Counter(row["dataset_id"] for row in versions)
-    for job in seen["job"]:
+    for job in rows["job"]:
         assert job["run_count"] == run_counts[job["id"]]
         assert job["version_count"] == shape_counts[job["id"]]
         assert job["latest_run_id"] in {None, *run_ids}
-        assert job["current_version_id"] in {None, *(row["id"] for row in seen["job_version"])}
-    for dataset in seen["dataset"]:
+        assert job["current_version_id"] in {None, *(row["id"] for row in rows["job_version"])}
+    for dataset in rows["dataset"]:
         assert dataset["version_count"] == version_counts[dataset["id"]]
         assert dataset["current_version_id"] in {None, *version_ids}
         assert dataset["latest_version_id"] in {None, *version_ids}
-    assert {row["version_id"] for row in seen["run_dataset"]} <= version_ids
-    for report in seen["quality_report"]:
+    assert {row["version_id"] for row in rows["run_dataset"]} <= version_ids
+    for report in rows["quality_report"]:
         assert (report["version_id"] in version_ids, report["run_id"] in run_ids) == (True, True)
-    assert {row["run_id"] for row in seen["run_dataset"]} <= run_ids
+    assert {row["run_id"] for row in rows["run_dataset"]} <= run_ids
     assert {row["run_id"] for row in versions} <= {None, *run_ids}
     assert {row["parent_run_id"] for row in runs} <= {None, *run_ids}
-    shapes = {row["id"] for row in seen["job_version"]}
+    shapes = {row["id"] for row in rows["job_version"]}
     assert {row["job_version_id"] for row in runs} <= {None, *shapes}
-    sets = {row["set_id"] for row in seen["column_edge"]}
+    sets = {row["set_id"] for row in rows["column_edge"]}
     assert {row["column_set_id"] for row in versions} - {None} <= sets
-    assert {row["declared_column_set_id"] for row in seen["dataset"]} - {None} <= sets
+    assert {row["declared_column_set_id"] for row in rows["dataset"]} - {None} <= sets
     inherited = {row["inherited_set_id"] for row in versions} - {None}
-    assert inherited == {row["id"] for row in seen["facet_set"]}
+    assert inherited == {row["id"] for row in rows["facet_set"]}
     check_event_counts(shop)
 
 
@@ -162,7 +162,7 @@ def check_event_counts(shop: Shop) -> None:
     assert {(count.hour, count.event_type): count.total for count in counts} == real
 
 
-def test_events_before_the_cutoff_go_and_their_counts_with_them(shop: Shop) -> None:
+def test_events_before_the_cutoff_are_deleted_with_their_counts(shop: Shop) -> None:
     shop.run("load", 100)
     shop.run("load", 50)
     shop.run("load", 1)
@@ -174,7 +174,7 @@ def test_events_before_the_cutoff_go_and_their_counts_with_them(shop: Shop) -> N
     assert min(times) >= NOW - 90 * DAY
 
 
-def test_a_cutoff_in_the_middle_of_an_hour_splits_its_count(shop: Shop) -> None:
+def test_a_cutoff_within_an_hour_splits_its_count(shop: Shop) -> None:
     for minute in range(60):
         shop.run("tick", 10 + minute / 1440)
     pruned = shop.prune(10 + 30 / 1440)
@@ -182,7 +182,7 @@ def test_a_cutoff_in_the_middle_of_an_hour_splits_its_count(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_old_runs_go_with_the_versions_they_made(shop: Shop) -> None:
+def test_old_runs_are_deleted_with_their_versions(shop: Shop) -> None:
     for day in (120, 110, 100, 2, 1):
         shop.run("load", day, writes="raw")
     pruned = shop.prune(90)
@@ -192,7 +192,7 @@ def test_old_runs_go_with_the_versions_they_made(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop) -> None:
+def test_the_newest_run_and_current_versions_stay_at_any_age(shop: Shop) -> None:
     shop.run("load", 300, writes="raw")
     shop.run("load", 200, writes="raw", fails=True)
     shop.run("report", 250, reads="raw")
@@ -202,7 +202,7 @@ def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop
     check_counts(shop)
 
 
-def test_a_child_outlives_its_parent(shop: Shop) -> None:
+def test_a_child_run_stays_after_its_parent_is_deleted(shop: Shop) -> None:
     shop.run("flow", 120)
     shop.run("flow", 1)
     parent = {"run": {"runId": "flow 120"}, "job": {"namespace": "shop", "name": "flow"}}
@@ -212,7 +212,7 @@ def test_a_child_outlives_its_parent(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop) -> None:
+def test_unused_declared_versions_are_deleted(shop: Shop) -> None:
     shop.declare("raw", 130, "a")
     shop.declare("raw", 120, "a", "b")
     shop.run("report", 119, reads="raw")
@@ -223,17 +223,17 @@ def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop)
     check_counts(shop)
 
 
-def test_column_lineage_that_was_declared_last_stays(shop: Shop) -> None:
+def test_the_last_declared_column_lineage_stays(shop: Shop) -> None:
     shop.declare("clean", 130, "id", columns="x")
     shop.declare("clean", 120, "id", "sum", columns="y")
     shop.run("load", 1, writes="clean")
     pruned = shop.prune(90)
     assert (pruned.versions, pruned.column_sets) == (2, 1)
-    assert [row["input_field"] for row in shop.seen()["column_edge"]] == ["y"]
+    assert [row["input_field"] for row in shop.rows()["column_edge"]] == ["y"]
     check_counts(shop)
 
 
-def test_inherited_facets_go_once_no_version_has_them(shop: Shop) -> None:
+def test_inherited_facets_are_deleted_with_their_last_version(shop: Shop) -> None:
     shop.run("load", 130, writes="clean", schema=["id"], columns="x")
     shop.run("load", 120, writes="clean")
     shop.run("load", 110, writes="clean", columns="y")
@@ -243,12 +243,12 @@ def test_inherited_facets_go_once_no_version_has_them(shop: Shop) -> None:
     pruned = shop.prune(90)
 
     assert (pruned.versions, pruned.facet_sets) == (3, 2)
-    [kept] = shop.seen()["facet_set"]
-    assert kept["facets"].keys() == {"schema", "columnLineage"}
+    [facet_set] = shop.rows()["facet_set"]
+    assert facet_set["facets"].keys() == {"schema", "columnLineage"}
     check_counts(shop)
 
 
-def test_old_shapes_of_a_job_go_once_no_run_has_them(shop: Shop) -> None:
+def test_job_shapes_are_deleted_with_their_last_run(shop: Shop) -> None:
     shop.run("report", 120, reads="a")
     shop.run("report", 110, reads="b")
     shop.run("report", 1, reads="c")
@@ -257,17 +257,17 @@ def test_old_shapes_of_a_job_go_once_no_run_has_them(shop: Shop) -> None:
     check_counts(shop)
 
 
-def test_column_lineage_goes_once_no_version_has_it(shop: Shop) -> None:
+def test_column_lineage_is_deleted_with_its_last_version(shop: Shop) -> None:
     shop.run("load", 120, writes="clean", columns="x")
     shop.run("load", 110, writes="clean", columns="y")
     shop.run("load", 1, writes="clean", columns="y")
     pruned = shop.prune(90)
     assert (pruned.versions, pruned.column_sets) == (2, 1)
-    assert [row["input_field"] for row in shop.seen()["column_edge"]] == ["y"]
+    assert [row["input_field"] for row in shop.rows()["column_edge"]] == ["y"]
     check_counts(shop)
 
 
-def test_a_server_that_writes_meanwhile_sees_what_was_pruned(shop: Shop) -> None:
+def test_a_running_server_notices_pruned_rows(shop: Shop) -> None:
     for day in (120, 110, 1):
         shop.run("load", day, reads="raw", writes="clean")
     shop.prune(90)
@@ -277,7 +277,7 @@ def test_a_server_that_writes_meanwhile_sees_what_was_pruned(shop: Shop) -> None
     check_counts(shop)
 
 
-def test_pruning_is_on_record_and_a_dry_run_is_not(shop: Shop) -> None:
+def test_pruning_is_audited_and_a_dry_run_is_not(shop: Shop) -> None:
     shop.run("load", 100)
     assert shop.prune(90).events == 2
     with shop.database.read() as tx:
@@ -287,24 +287,24 @@ def test_pruning_is_on_record_and_a_dry_run_is_not(shop: Shop) -> None:
     assert entries[1].detail == "begun"
 
 
-def test_progress_is_told_and_other_writers_get_a_pause_after_each_batch(shop: Shop) -> None:
+def test_pruning_reports_progress_and_pauses_after_each_batch(shop: Shop) -> None:
     shop.run("load", 120, writes="raw")
     shop.run("load", 1, writes="raw")
-    told: list[Pruned] = []
+    reports: list[Pruned] = []
     pauses: list[float] = []
-    pruned = shop.prune(90, progress=told.append, pause=pauses.append)
-    assert told[-1] == pruned
+    pruned = shop.prune(90, progress=reports.append, pause=pauses.append)
+    assert reports[-1] == pruned
     assert len(pauses) >= 2
     assert all(seconds > 0 for seconds in pauses)
 
 
-def test_a_time_that_is_not_past_is_refused(shop: Shop) -> None:
+def test_a_cutoff_in_the_future_is_refused(shop: Shop) -> None:
     with pytest.raises(Invalid, match="older than"):
         shop.prune(0)
 
 
-def _live(shop: Shop, choices: random.Random) -> None:
-    """A few jobs that read and write a few tables for a hundred days."""
+def _run_days(shop: Shop, choices: random.Random) -> None:
+    """Run a few jobs that read and write a few tables for a hundred days."""
     tables = ["raw", "clean", "totals", "report", "lookup"]
     days = sorted((choices.uniform(0, 100) for _ in range(60)), reverse=True)
     for day in days:
@@ -323,35 +323,35 @@ def _live(shop: Shop, choices: random.Random) -> None:
         )
 
 
-def _needless_runs(seen: Seen, cutoff: Micros) -> set[str]:
-    """The runs that the rule lets go, worked out the slow way."""
-    shown = {
+def _deletable_runs(rows: Seen, cutoff: Micros) -> set[str]:
+    """Compute the runs that the rule deletes with a slow and simple search."""
+    shown_versions = {
         row[version]
-        for row in seen["dataset"]
+        for row in rows["dataset"]
         for version in ("current_version_id", "latest_version_id")
     }
-    maker = {row["id"]: row["run_id"] for row in seen["version"]}
-    worth = {row["latest_run_id"] for row in seen["job"]} | {maker.get(v) for v in shown}
+    maker = {row["id"]: row["run_id"] for row in rows["version"]}
+    worth = {row["latest_run_id"] for row in rows["job"]} | {maker.get(v) for v in shown_versions}
     worth |= {
-        row["id"] for row in seen["run"] if row["ended_at"] is None or row["ended_at"] >= cutoff
+        row["id"] for row in rows["run"] if row["ended_at"] is None or row["ended_at"] >= cutoff
     }
     read = {
         maker[row["version_id"]]
-        for row in seen["run_dataset"]
+        for row in rows["run_dataset"]
         if row["role"] == "INPUT" and row["run_id"] in worth
     }
-    return {row["id"] for row in seen["run"]} - worth - read
+    return {row["id"] for row in rows["run"]} - worth - read
 
 
 @pytest.mark.parametrize("story", range(12))
-def test_whatever_happened_what_is_left_is_whole(shop: Shop, story: int) -> None:
+def test_the_remaining_catalog_is_consistent_after_any_history(shop: Shop, story: int) -> None:
     choices = random.Random(story)
-    _live(shop, choices)
-    before = shop.seen()
+    _run_days(shop, choices)
+    before = shop.rows()
     days = choices.uniform(5, 90)
-    needless = _needless_runs(before, NOW - round(days * DAY))
+    needless = _deletable_runs(before, NOW - round(days * DAY))
     pruned = shop.prune(days)
-    after = shop.seen()
+    after = shop.rows()
     assert {row["id"] for row in after["run"]} == {row["id"] for row in before["run"]} - needless
     assert pruned.runs == len(needless)
     for table in ("dataset", "job", "edge", "search_doc", "tally"):

@@ -14,11 +14,11 @@ from tests.contract.catalog_rows import NAMESPACE
 from tests.contract.lineage_rows import Scene, at
 
 
-def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
-    """A run that reads these versions and writes a version of its job's own table."""
+def add_run(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
+    """Add a run that reads these versions and writes a version of its job's own table."""
     run = scene.run(job, began, began + 1, writes=[f"{job} table"])
-    made = scene.version(f"{job} table", number, at(began + 1), by=run)
-    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", made)
+    output = scene.version(f"{job} table", number, at(began + 1), by=run)
+    scene.touch(run, DatasetRole.OUTPUT, f"{job} table", output)
     for version in reads:
         name = next(row.name for row in scene.datasets.values() if row.id == version.dataset_id)
         scene.touch(run, DatasetRole.INPUT, name, version)
@@ -29,32 +29,32 @@ def made_by(scene: Scene, run: RunRow) -> VersionRow:
     return next(row for row in scene.versions.values() if row.run_id == run.id)
 
 
-def jobs(found: UpstreamRuns) -> list[str]:
-    return [entry.job.name for entry in found.runs]
+def jobs(upstream: UpstreamRuns) -> list[str]:
+    return [entry.job.name for entry in upstream.runs]
 
 
 def chain() -> tuple[Scene, dict[str, RunRow]]:
-    """source → first → second → third; a later run of `first` is read by nobody."""
+    """source → first → second → third; a later run of `first` has no readers."""
     scene = Scene()
     source = scene.version("source", 1, published=at(0))
-    first = make(scene, "first", 1, 1, [source])
-    second = make(scene, "second", 3, 1, [made_by(scene, first)])
-    make(scene, "first", 5, 2, [source])
-    third = make(scene, "third", 7, 1, [made_by(scene, second)])
+    first = add_run(scene, "first", 1, 1, [source])
+    second = add_run(scene, "second", 3, 1, [made_by(scene, first)])
+    add_run(scene, "first", 5, 2, [source])
+    third = add_run(scene, "third", 7, 1, [made_by(scene, second)])
     return scene, {"first": first, "second": second, "third": third}
 
 
-def test_runs_come_with_what_they_read_and_who_made_it(database: Database) -> None:
+def test_runs_are_shown_with_inputs_and_their_producers(database: Database) -> None:
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, runs["third"].id)
-    assert [entry.run.id for entry in found.runs] == [
+        upstream = upstream_runs(tx, runs["third"].id)
+    assert [entry.run.id for entry in upstream.runs] == [
         runs["third"].id,
         runs["second"].id,
         runs["first"].id,
     ]
-    wire = msgspec.json.decode(msgspec.json.encode(found))
+    wire = msgspec.json.decode(msgspec.json.encode(upstream))
     assert wire["runs"][1] == {
         "job": {
             "namespace": NAMESPACE,
@@ -87,33 +87,33 @@ def test_depth_counts_runs(database: Database, depth: int, expected: list[str]) 
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, runs["third"].id, depth)
-    assert jobs(found) == expected
-    assert all(entry.inputs for entry in found.runs)
+        upstream = upstream_runs(tx, runs["third"].id, depth)
+    assert jobs(upstream) == expected
+    assert all(entry.inputs for entry in upstream.runs)
 
 
-def test_a_run_that_is_reached_twice_is_told_once(database: Database) -> None:
+def test_a_run_reached_twice_is_shown_once(database: Database) -> None:
     scene = Scene()
-    top = make(scene, "top", 1, 1, [])
-    left = make(scene, "left", 3, 1, [made_by(scene, top)])
-    right = make(scene, "right", 3, 1, [made_by(scene, top), made_by(scene, left)])
-    last = make(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
+    top = add_run(scene, "top", 1, 1, [])
+    left = add_run(scene, "left", 3, 1, [made_by(scene, top)])
+    right = add_run(scene, "right", 3, 1, [made_by(scene, top), made_by(scene, left)])
+    last = add_run(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, last.id)
-    assert sorted(jobs(found)) == ["last", "left", "right", "top"]
-    assert [read.name for read in found.runs[0].inputs] == ["left table", "right table"]
+        upstream = upstream_runs(tx, last.id)
+    assert sorted(jobs(upstream)) == ["last", "left", "right", "top"]
+    assert [read.name for read in upstream.runs[0].inputs] == ["left table", "right table"]
 
 
-def test_a_job_that_reads_what_it_wrote_goes_back_run_by_run(database: Database) -> None:
+def test_a_job_that_reads_its_output_is_followed_by_run(database: Database) -> None:
     scene = Scene()
-    run = make(scene, "append", 1, 1, [])
+    run = add_run(scene, "append", 1, 1, [])
     for number in (2, 3):
-        run = make(scene, "append", number * 2, number, [made_by(scene, run)])
+        run = add_run(scene, "append", number * 2, number, [made_by(scene, run)])
     scene.save(database)
     with database.read() as tx:
-        found = upstream_runs(tx, run.id)
-    assert [entry.run.start for entry in found.runs] == [
+        upstream = upstream_runs(tx, run.id)
+    assert [entry.run.start for entry in upstream.runs] == [
         format_time(at(second)) for second in (6, 4, 1)
     ]
 
@@ -136,7 +136,7 @@ def test_the_walk_ends_at_a_version_that_was_pruned(database: Database) -> None:
     assert [(read.version, read.produced_by_run_id) for read in entry.inputs] == [(pruned, None)]
 
 
-def test_what_is_not_there_or_cannot_be_is_refused(database: Database) -> None:
+def test_unknown_runs_and_invalid_depths_are_refused(database: Database) -> None:
     scene, runs = chain()
     scene.save(database)
     with database.read() as tx:

@@ -1,4 +1,4 @@
-"""Both databases find the same things by the same words."""
+"""Search: both databases find the same things by the same words."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -25,19 +25,19 @@ LOAD = job("load_orders", "etl", updated_at=NOW + 2 * SECOND)
 HIDDEN_JOB = job("orders_gone", "etl", hidden=1)
 PLACES = [(f"crowd_{n % 40}", f"town_{n % 3}", n) for n in range(120)]
 CROWD_DATASETS = [
-    dataset(name, place, hidden=int(n % 3 == n % 4), updated_at=NOW + n * 37 % 11 * SECOND)
-    for name, place, n in PLACES
+    dataset(name, namespace, hidden=int(n % 3 == n % 4), updated_at=NOW + n * 37 % 11 * SECOND)
+    for name, namespace, n in PLACES
 ]
 CROWD_JOBS = [
-    job(name, place, hidden=int(n % 4 == 1), updated_at=NOW + n * 41 % 13 * SECOND)
-    for name, place, n in PLACES
+    job(name, namespace, hidden=int(n % 4 == 1), updated_at=NOW + n * 41 % 13 * SECOND)
+    for name, namespace, n in PLACES
 ]
 CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """Three datasets and a job to find, and one of each that is deleted."""
+    """Three datasets and a job, and a deleted one of each kind."""
     opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", [ORDERS, CLIENTS, DUMP, DELETED])
@@ -50,19 +50,19 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def crowd(database_url: str) -> Iterator[Database]:
-    """Many things of the same names, in several namespaces, some of them hidden."""
+    """Many things with the same names in several namespaces, some of them hidden."""
     opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", CROWD_DATASETS)
         tx.write("put_jobs", CROWD_JOBS)
         tx.write("put_search_docs", [search_row(row) for row in CROWD])
-        shown = sum(not row.hidden for row in CROWD_JOBS)
-        tx.write("add_tallies", [Tally("JOB", "town", "", shown)])
+        visible = sum(not row.hidden for row in CROWD_JOBS)
+        tx.write("add_tallies", [Tally("JOB", "town", "", visible)])
     yield opened
     opened.close()
 
 
-def found(database: Database, q: str) -> list[str]:
+def names_found(database: Database, q: str) -> list[str]:
     with database.read() as tx:
         results = search(tx, q, limit=100)
     assert results.total_count == len(results.results)
@@ -70,7 +70,7 @@ def found(database: Database, q: str) -> list[str]:
 
 
 def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[SearchResult]:
-    """All pages one after the other; each says how many results there are in all."""
+    """Return all pages in order. Each must have the same total."""
     results: list[SearchResult] = []
     totals: set[int] = set()
     while True:
@@ -83,8 +83,8 @@ def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[S
             return results
 
 
-def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Database) -> None:
-    asked = [
+def test_a_dataset_is_found_by_any_word_or_prefix(database: Database) -> None:
+    queries = [
         "orders",
         "ord",
         "ORDERS",
@@ -101,10 +101,10 @@ def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Da
         "invoices",
         "s3://shop",
     ]
-    assert [q for q in asked if ORDERS.name not in found(database, q)] == []
+    assert [q for q in queries if ORDERS.name not in names_found(database, q)] == []
 
 
-def test_every_word_must_be_there_and_the_deleted_are_left_out(database: Database) -> None:
+def test_every_word_must_match_and_deleted_things_are_excluded(database: Database) -> None:
     expected = {
         "orders": ["load_orders", ORDERS.name],
         "orders load": ["load_orders"],
@@ -120,10 +120,10 @@ def test_every_word_must_be_there_and_the_deleted_are_left_out(database: Databas
         "orders nothing": [],
         "ordersNothing": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
-def test_a_name_is_found_by_what_stands_inside_its_words(database: Database) -> None:
+def test_a_name_is_found_by_parts_of_its_words(database: Database) -> None:
     expected = {
         "rder": ["load_orders", ORDERS.name],
         "DERS": ["load_orders", ORDERS.name],
@@ -142,23 +142,23 @@ def test_a_name_is_found_by_what_stands_inside_its_words(database: Database) -> 
         "customerE": [ORDERS.name],
         "rdersx": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
-def test_a_second_name_is_found_from_inside_too(database: Database) -> None:
+def test_a_second_name_is_found_by_parts_too(database: Database) -> None:
     row = search_row(CLIENTS)
     body = search_body(row.namespace, row.name, second_names=["hive.kunden"])
     with database.write() as tx:
         tx.write("put_search_docs", [replace(row, body=body)])
-    assert found(database, "unde") == ["clients"]
+    assert names_found(database, "unde") == ["clients"]
 
 
 def test_a_text_without_words_finds_nothing(database: Database) -> None:
-    asked = ["", "   ", "%", "_", "***", '"', "'", "--", ":", "()"]
-    assert [q for q in asked if found(database, q)] == []
+    queries = ["", "   ", "%", "_", "***", '"', "'", "--", ":", "()"]
+    assert [q for q in queries if names_found(database, q)] == []
 
 
-def test_signs_of_the_query_languages_are_only_punctuation(database: Database) -> None:
+def test_operators_of_query_languages_are_only_punctuation(database: Database) -> None:
     expected: dict[str, list[str]] = {
         "orders' | 'clients": [],
         'orders" OR "clients': [],
@@ -169,7 +169,7 @@ def test_signs_of_the_query_languages_are_only_punctuation(database: Database) -
         "clients\x00": ["clients"],
         "\\clients' & !'x": [],
     }
-    assert {q: found(database, q) for q in expected} == expected
+    assert {q: names_found(database, q) for q in expected} == expected
 
 
 def test_a_search_with_very_many_words_is_refused(database: Database) -> None:
@@ -189,7 +189,7 @@ def test_results_are_sorted_by_name_or_by_last_update(database: Database) -> Non
     assert newest.results == by_update.results[:1]
 
 
-def test_results_come_by_page_with_the_number_of_all(database: Database) -> None:
+def test_results_are_paged_with_a_total_count(database: Database) -> None:
     with database.read() as tx:
         pages = [
             search(tx, "orders", limit=limit, offset=offset)
@@ -204,7 +204,7 @@ def test_results_come_by_page_with_the_number_of_all(database: Database) -> None
     ]
 
 
-def test_results_can_be_of_one_kind_one_namespace_or_one_time(database: Database) -> None:
+def test_results_are_filtered_by_kind_namespace_or_time(database: Database) -> None:
     with database.read() as tx:
         jobs = search(tx, "orders", kind=SearchKind.JOB)
         datasets = search(tx, "orders", kind=SearchKind.DATASET)
@@ -232,17 +232,17 @@ def test_a_result_has_the_shape_that_clients_know(database: Database) -> None:
 def test_new_words_replace_the_old_ones(database: Database) -> None:
     with database.write() as tx:
         tx.write("put_search_docs", [search_row(dataset("clients", "crm", tags='["silver"]'))])
-    assert found(database, "silver") == ["clients"]
-    assert found(database, "zoe") == []
+    assert names_found(database, "silver") == ["clients"]
+    assert names_found(database, "zoe") == []
 
 
 @pytest.mark.parametrize("kind", [None, *SearchKind])
 @pytest.mark.parametrize("namespace", [None, "town_1"])
 @pytest.mark.parametrize("q", ["crowd", "crowd 27", "nobody"])
-def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
+def test_pages_are_equal_with_and_without_a_time_filter(
     crowd: Database, q: str, namespace: str | None, kind: SearchKind | None
 ) -> None:
-    wanted = sorted(
+    expected = sorted(
         (row.name, row.namespace, type(row).__name__)
         for row in CROWD
         if not row.hidden
@@ -251,15 +251,15 @@ def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
         and set(q.split()) <= {*row.name.split("_")}
     )
     by_name = every_page(crowd, q, 7, namespace=namespace, kind=kind)
-    found = [(each.name, each.namespace, f"{each.type.title()}Row") for each in by_name]
-    assert found == wanted
+    results = [(each.name, each.namespace, f"{each.type.title()}Row") for each in by_name]
+    assert results == expected
     assert every_page(crowd, q, 7, namespace=namespace, kind=kind, after=NOW) == by_name
     by_update = every_page(crowd, q, 7, namespace=namespace, kind=kind, sort=SearchSort.UPDATE_AT)
     assert by_update == sorted(by_name, key=lambda each: each.updated_at, reverse=True)
 
 
-class Told:
-    """A transaction that tells which statements were asked for."""
+class RecordingTransaction:
+    """A transaction that records the names of its statements."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -283,36 +283,36 @@ class Told:
     ],
     ids=["met soon", "met later", "far down", "of few"],
 )
-def test_jobs_last_updated_are_met_on_a_walk_where_that_is_shorter(
+def test_latest_jobs_come_from_an_index_scan_if_shorter(
     crowd: Database, q: str, limit: int, offset: int, statements: list[str]
 ) -> None:
-    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    params: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
     with crowd.read() as tx:
-        every = search(tx, q, limit=1000, **asked)
-        told = Told(tx)
-        page = search(cast(Transaction, told), q, limit=limit, offset=offset, **asked)
-    assert told.statements == statements
+        every = search(tx, q, limit=1000, **params)
+        recording = RecordingTransaction(tx)
+        page = search(cast(Transaction, recording), q, limit=limit, offset=offset, **params)
+    assert recording.statements == statements
     assert page == SearchResults(every.total_count, every.results[offset : offset + limit])
 
 
-def test_a_walk_that_meets_too_few_is_given_up(crowd: Database) -> None:
+def test_an_index_scan_with_few_matches_is_abandoned(crowd: Database) -> None:
     late = [replace(job(f"late_{n}"), updated_at=NOW + DAY) for n in range(90)]
     with crowd.write() as tx:
         tx.write("put_jobs", late)
         tx.write("add_tallies", [Tally("JOB", "town", "", len(late))])
-    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    params: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
     with crowd.read() as tx:
-        every = search(tx, "crowd", limit=1000, **asked)
-        told = Told(tx)
-        page = search(cast(Transaction, told), "crowd", limit=10, **asked)
-    assert told.statements == ["search_latest_jobs", "search_by_time"]
+        every = search(tx, "crowd", limit=1000, **params)
+        recording = RecordingTransaction(tx)
+        page = search(cast(Transaction, recording), "crowd", limit=10, **params)
+    assert recording.statements == ["search_latest_jobs", "search_by_time"]
     assert page == SearchResults(every.total_count, every.results[:10])
 
 
-def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> None:
+def test_words_added_while_hidden_are_found_afterwards(database: Database) -> None:
     described = replace(CLIENTS, description="Patrons", hidden=1)
     for row in (described, replace(described, hidden=0)):
         with database.write() as tx:
             tx.write("put_search_docs", [search_row(row)])
-    assert found(database, "patrons") == ["clients"]
-    assert found(database, "zoe") == []
+    assert names_found(database, "patrons") == ["clients"]
+    assert names_found(database, "zoe") == []

@@ -1,4 +1,4 @@
-"""The statistics that SQLite plans with, which migrations write and nobody else."""
+"""SQLite's planner statistics, which only migrations write."""
 
 import sqlite3
 from contextlib import closing
@@ -18,9 +18,9 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_statistics_are_of_indexes_that_there_are_with_a_figure_for_each_column(file: Path) -> None:
+def test_statistics_match_existing_indexes_and_their_columns(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
-        told = connection.execute(
+        statistics = connection.execute(
             "SELECT tbl, idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL"
         ).fetchall()
         columns = dict(
@@ -34,14 +34,19 @@ def test_statistics_are_of_indexes_that_there_are_with_a_figure_for_each_column(
                 """
             )
         )
-    assert {table for table, _, _ in told} >= {"lot_work", "lot_status", "lot_log", "replay_steps"}
-    for _, index, text in told:
+    assert {table for table, _, _ in statistics} >= {
+        "lot_work",
+        "lot_status",
+        "lot_log",
+        "replay_steps",
+    }
+    for _, index, text in statistics:
         figures = [int(figure) for figure in text.split()]
         assert len(figures) == columns[index] + 1, index
         assert figures == sorted(figures, reverse=True), index
 
 
-def test_every_index_of_a_table_with_statistics_has_some(file: Path) -> None:
+def test_a_table_with_statistics_has_them_for_every_index(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         missing = connection.execute(
             """
@@ -55,14 +60,14 @@ def test_every_index_of_a_table_with_statistics_has_some(file: Path) -> None:
     assert missing == []
 
 
-def test_who_migrates_a_database_plans_with_its_statistics_at_once(tmp_path: Path) -> None:
+def test_a_migrating_connection_plans_with_the_new_statistics(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
         assert "lot_work_ready" in _plan(database)
 
 
 def _plan(database: Database) -> str:
-    """How the writer's own connection would count what a job can work on."""
+    """Return how the writer's own connection would count the lots that a job can work on."""
     connection = database._writer  # type: ignore[attr-defined]  # no door shows plans
     count = "SELECT COUNT(*) FROM lot_work w WHERE w.job_id = '' AND w.state = 'READY'"
     return str(connection.execute(f"EXPLAIN QUERY PLAN {count}").fetchall())

@@ -1,4 +1,4 @@
-"""That a run is new is mostly known without reading; one that is stored is always found."""
+"""The check for new runs: usually it needs no read, and it always finds a stored run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -26,8 +26,8 @@ def database(own_url: str) -> Iterator[Database]:
         yield opened
 
 
-class Watched:
-    """A transaction that notes which runs are looked for."""
+class RecordingTransaction:
+    """A transaction that records the runs it looks up."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -59,10 +59,10 @@ class Site:
         self.now = system_clock()
 
     def receive(self, *events: tuple[str, str]) -> set[str]:
-        """One batch: run ids with event types; which runs were looked for."""
+        """Receive one batch of run ids with event types and return the runs that were looked up."""
         commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
         with self._database.write() as tx:
-            watched: Any = Watched(tx)
+            watched: Any = RecordingTransaction(tx)
             self.uow.open(watched)
             keys = Keys()
             for command in commands:
@@ -78,10 +78,10 @@ class Site:
         return looked_for
 
     def states(self, *runs: str) -> list[str]:
-        """The states of these runs."""
+        """Return the states of these runs."""
         with self._database.read() as tx:
-            found = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
-        return [found[run] for run in runs]
+            states = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
+        return [states[run] for run in runs]
 
 
 def _event(run: str, event_type: str, at: Micros) -> bytes:
@@ -95,8 +95,8 @@ def _event(run: str, event_type: str, at: Micros) -> bytes:
     )
 
 
-def timed(at: Micros, number: int = 0) -> str:
-    """An id of a moment."""
+def id_at(at: Micros, number: int = 0) -> str:
+    """Return an id of this moment."""
     return f"{ids.last_id_at(at)[:13]}-7000-8000-{number:012x}"
 
 
@@ -105,57 +105,55 @@ def site(database: Database) -> Site:
     return Site(database)
 
 
-def test_new_runs_are_not_looked_for_once_it_is_known_where_ids_end(site: Site) -> None:
-    first, *others = (timed(site.now, number) for number in range(1, 5))
+def test_new_runs_need_no_lookup_above_the_highest_id(site: Site) -> None:
+    first, *others = (id_at(site.now, number) for number in range(1, 5))
     assert site.receive((first, "START")) == {first}
     assert site.receive(*((run, "START") for run in others)) == set()
-    assert site.receive((timed(site.now + HOUR // 3), "START")) == set()
+    assert site.receive((id_at(site.now + HOUR // 3), "START")) == set()
 
 
-def test_a_run_that_is_stored_is_found_though_it_has_left_the_shelf(site: Site) -> None:
-    early, late, other = (timed(site.now, number) for number in (1, 2, 3))
+def test_a_stored_run_is_found_after_leaving_the_cache(site: Site) -> None:
+    early, late, other = (id_at(site.now, number) for number in (1, 2, 3))
     site.receive((early, "START"))
     site.receive((late, "START"), (other, "START"))
     site.receive((late, "COMPLETE"))
-    for number in range(4, 8):  # what has ended leaves the shelf two batches later
-        site.receive((timed(site.now, number), "START"))
+    for number in range(4, 8):  # a finished run leaves the cache two batches later
+        site.receive((id_at(site.now, number), "START"))
     assert site.receive((late, "FAIL")) == {late}
     assert site.receive((early, "COMPLETE"), (other, "COMPLETE")) == set()
     assert site.states(early, late, other) == ["COMPLETED"] * 3
 
 
-def test_a_run_that_leaves_the_shelf_hides_none_that_is_stored_after_it(
-    site: Site, database: Database
-) -> None:
-    early, later, last = (timed(site.now, number) for number in (1, 2, 3))
+def test_a_run_leaving_the_cache_hides_no_later_one(site: Site, database: Database) -> None:
+    early, later, last = (id_at(site.now, number) for number in (1, 2, 3))
     Site(database).receive((early, "START"), (later, "START"), (last, "START"))
     site.receive((early, "COMPLETE"))
     for number in range(4, 8):
-        site.receive((timed(site.now, number), "START"))
+        site.receive((id_at(site.now, number), "START"))
     assert later in site.receive((later, "COMPLETE"))
     assert site.states(early, later, last) == ["COMPLETED", "COMPLETED", "RUNNING"]
 
 
-def test_runs_with_other_ids_are_looked_for(site: Site) -> None:
-    site.receive((timed(site.now, 9), "START"))
+def test_runs_with_unordered_ids_are_looked_up(site: Site) -> None:
+    site.receive((id_at(site.now, 9), "START"))
     site.uow.forget()
-    site.receive((timed(site.now, 9), "START"))
-    early, late = timed(site.now - HOUR), timed(site.now + 2 * HOUR)
+    site.receive((id_at(site.now, 9), "START"))
+    early, late = id_at(site.now - HOUR), id_at(site.now + 2 * HOUR)
     others = {early, late, "ffffffff-0000-4000-8000-000000000001"}
     assert site.receive(*((run, "START") for run in others)) == others
 
 
-def test_where_ids_end_is_asked_again_in_time(site: Site) -> None:
-    site.receive((timed(site.now, 1), "START"))
+def test_the_highest_id_is_read_again_as_time_passes(site: Site) -> None:
+    site.receive((id_at(site.now, 1), "START"))
     site.now += HOUR // 2
-    run, next_run = timed(site.now + HOUR * 3 // 4, 1), timed(site.now + HOUR * 3 // 4, 2)
+    run, next_run = id_at(site.now + HOUR * 3 // 4, 1), id_at(site.now + HOUR * 3 // 4, 2)
     assert site.receive((run, "START")) == {run}
     assert site.receive((next_run, "START")) == set()
 
 
-def test_nothing_is_certain_after_somebody_else_wrote(site: Site, database: Database) -> None:
-    site.receive((timed(site.now, 1), "START"))
-    rival, run = Site(database), timed(site.now, 2)
+def test_runs_are_looked_up_after_another_writer(site: Site, database: Database) -> None:
+    site.receive((id_at(site.now, 1), "START"))
+    rival, run = Site(database), id_at(site.now, 2)
     rival.receive((run, "START"))
     site.uow.forget()
     assert site.receive((run, "COMPLETE")) == {run}

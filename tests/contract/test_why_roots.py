@@ -11,7 +11,7 @@ from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps.gaps import load_gaps
 from penstock.schema.locks import Why
 from penstock.schema.lot_ids import Interval
-from tests.contract.test_reading_cost import Counted
+from tests.contract.test_reading_cost import CountingTransaction
 from tests.contract.why_site import NOON, Site, open_site
 
 pytestmark = pytest.mark.one_database
@@ -136,7 +136,7 @@ def test_a_chain_of_that_length_is_told_to_its_end(site: Site) -> None:
 def test_many_jobs_beside_each_other_cost_no_more_statements(site: Site) -> None:
     def statements(job: str) -> int:
         with site.catalog.read() as tx:
-            counted = Counted(tx)
+            counted = CountingTransaction(tx)
             explain_work(counted, "ns", job, "9", site.now)
         return counted.statements
 

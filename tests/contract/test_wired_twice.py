@@ -4,8 +4,8 @@ from penstock.catalog.commands import DatasetName
 from penstock.catalog.writes import open_write_queue
 from penstock.db import open_database
 from penstock.locks.commands import WireJob
-from tests.checked import broken_invariants
 from tests.contract.lot_site import NOON
+from tests.invariants import broken_invariants
 
 RAW, CLEAN = (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)
 

@@ -1,4 +1,4 @@
-"""What it costs to write about a job and a dataset that have a long history: no long walks."""
+"""The cost of writes for a job and a dataset with a long history: no scan of that history."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,24 +28,24 @@ from tests.contract.catalog_rows import (
 )
 from tests.contract.test_lineage_cost import lineage_examples
 from tests.contract.test_reading_cost import reading_examples
-from tests.plans import filled, reads, walks
+from tests.plans import costly_steps, filled_database, reads
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("writing_cost")
 
 RUNS = 20_000
-GOING = 5  # that began last
-FEW = 100  # at the beginning, with another shape
+GOING = 5  # the run that began last
+FEW = 100  # the first run, with another shape
 MOST = 50
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
-# Which shapes of a job have no run any more shows only from all of its runs.
+# A shape is unused only if no run of the job has it, so this reads them all.
 OF_ALL_RUNS = ("prunable_job_versions", "job_versions_in_use")
-# An administrator has times mended that are ahead, once after a clock was wrong.
+# Administrators run this once after a clock was wrong, to correct times in the future.
 OF_ALL_ROWS = (
     *("future_datasets", "future_edges", "future_events", "future_job_versions", "future_jobs"),
     *("future_namespaces", "future_runs", "future_sources", "future_versions"),
 )
-# Once in its life a dataset is taken in by another, with all its versions.
+# A dataset is merged into another once in its life, with all its versions.
 OF_ALL_VERSIONS = ("runs_that_read_both", "runs_that_wrote_both", "version_numbers")
 CATALOG = [folder for folder in capability_folders() if folder.name == "catalog"]
 RAW, CLEAN = dataset("raw"), dataset("clean", version_count=RUNS, latest_number=RUNS)
@@ -65,9 +65,9 @@ VERSIONS = [
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One job that ran twenty thousand times and made as many versions of a dataset."""
-    with filled(request, tmp_path_factory, _fill) as found:
-        yield found
+    """One job that ran twenty thousand times and wrote as many versions of a dataset."""
+    with filled_database(request, tmp_path_factory, _fill) as url:
+        yield url
 
 
 def _fill(tx: Transaction) -> None:
@@ -81,34 +81,37 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_runs", MADE)
     tx.write("put_versions", VERSIONS)
     tx.write("put_edges", [edge(LOAD, DatasetRole.OUTPUT, CLEAN)])
-    wrote = [touched(by, DatasetRole.OUTPUT, made) for by, made in zip(MADE, VERSIONS, strict=True)]
+    wrote = [
+        touched(by, DatasetRole.OUTPUT, version) for by, version in zip(MADE, VERSIONS, strict=True)
+    ]
     read = [
-        touched(by, DatasetRole.INPUT, made) for made, by in zip(VERSIONS, MADE[1:], strict=False)
+        touched(by, DatasetRole.INPUT, version)
+        for version, by in zip(VERSIONS, MADE[1:], strict=False)
     ]
     tx.write("put_run_datasets", wrote + read)
     put_events(tx, [event(by.created_at, run_id=by.id) for by in MADE])
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_every_read_of_the_catalog_is_tried(dialect: str) -> None:
+def test_every_read_of_the_catalog_has_an_example(dialect: str) -> None:
     statements = load_statements(dialect, CATALOG)
     tried = {*_of_single_rows(), *_of_history(), *_of_old_things()}
     tried |= {*OF_ALL_RUNS, *OF_ALL_ROWS, *OF_ALL_VERSIONS}
     assert reads(statements) == {*tried, *lineage_examples(), *reading_examples()}
 
 
-def test_no_read_walks_through_a_long_history(database: Database, url: str) -> None:
+def test_no_read_scans_a_long_history(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, CATALOG)
     examples = {**_of_single_rows(), **_of_history(), **_of_old_things()}
     assert {
-        name: found
+        name: steps
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params))
+        if (steps := costly_steps(url, statements[name], params))
     } == {}
 
 
 def _of_single_rows() -> dict[str, dict[str, Any]]:
-    """What is found by its id or name, and what there is little of."""
+    """Return the lookups by id or name, and those in small tables."""
     page = {"limit": MOST, "offset": 0}
     runs = {"ids": [each.id for each in MADE[:MOST]]}
     jobs, datasets = {"ids": [LOAD.id]}, {"ids": [RAW.id, CLEAN.id]}
@@ -152,7 +155,7 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
 
 
 def _of_history() -> dict[str, dict[str, Any]]:
-    """What is asked of a job's runs and a dataset's versions, and of events."""
+    """Return the reads of a job's runs, of a dataset's versions and of events."""
     of_job = {"job_id": LOAD.id, "most": MOST}
     of_dataset = {"dataset_id": CLEAN.id, "most": MOST}
     last = MADE[-100].created_at
@@ -186,7 +189,7 @@ def _of_history() -> dict[str, dict[str, Any]]:
 
 
 def _of_old_things() -> dict[str, dict[str, Any]]:
-    """What is looked for when old things are deleted, a little at a time."""
+    """Return the reads of pruning, which works in small batches."""
     cutoff, most = {"cutoff": NOW + HOUR}, {"most": MOST}
     return {
         "prunable_runs": {**cutoff, **most, "job_id": LOAD.id, "ended_at": NOW, "id": LOAD.id},

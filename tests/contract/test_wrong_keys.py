@@ -1,4 +1,4 @@
-"""How often wrong keys are answered and reported, over hours."""
+"""Answers and audit entries for wrong keys over hours."""
 
 from contextlib import suppress
 
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.one_database
 HOURS = 5
 
 
-class Hours:
-    """A clock that is moved on."""
+class ManualClock:
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -24,13 +24,13 @@ class Hours:
         return self.seconds
 
 
-def recorded(database: Database) -> list[audit.AuditEntry]:
+def audit_entries(database: Database) -> list[audit.AuditEntry]:
     with database.read() as tx:
         return audit.entries(tx, 1000)
 
 
-def test_wrong_keys_for_hours_make_few_entries(database: Database) -> None:
-    hours = Hours()
+def test_hours_of_wrong_keys_make_few_audit_entries(database: Database) -> None:
+    hours = ManualClock()
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
     for _ in range(HOURS * 3600):
         hours.seconds += 1
@@ -38,15 +38,15 @@ def test_wrong_keys_for_hours_make_few_entries(database: Database) -> None:
             wrong_keys.note("203.0.113.7")
     wrong_keys.close()
 
-    entries = recorded(database)
+    entries = audit_entries(database)
 
     assert len(entries) < 15
     assert sum(int(entry.detail.split()[0]) for entry in entries) == HOURS * 3600
     assert {entry.address for entry in entries} == {"203.0.113.7"}
 
 
-def test_each_address_has_a_limit_of_its_own(database: Database) -> None:
-    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+def test_each_address_has_its_own_limit(database: Database) -> None:
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=ManualClock())
     for _ in range(LIMIT):
         wrong_keys.note("203.0.113.7")
     with pytest.raises(Busy):
@@ -57,8 +57,8 @@ def test_each_address_has_a_limit_of_its_own(database: Database) -> None:
     wrong_keys.close()
 
 
-def test_an_ipv6_network_is_one_caller(database: Database) -> None:
-    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+def test_an_ipv6_network_counts_as_one_caller(database: Database) -> None:
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=ManualClock())
     for number in range(LIMIT):
         wrong_keys.note(f"2001:db8::{number:x}")
     with pytest.raises(Busy):
@@ -68,7 +68,7 @@ def test_an_ipv6_network_is_one_caller(database: Database) -> None:
 
 
 def test_an_address_may_try_again_after_a_minute(database: Database) -> None:
-    hours = Hours()
+    hours = ManualClock()
     wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
     for _ in range(LIMIT):
         wrong_keys.note("203.0.113.7")

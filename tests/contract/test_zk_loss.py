@@ -1,4 +1,4 @@
-"""What a session does when the connection breaks, the session is lost or ZooKeeper restarts."""
+"""A session when the connection breaks, the session expires or ZooKeeper restarts."""
 
 import shutil
 import tempfile
@@ -38,7 +38,7 @@ def own_server() -> Iterator[ZookeeperServer]:
 
 
 def through(wire: Wire, url: str) -> str:
-    """The same URL, by way of the wire."""
+    """Return the same URL through the proxy."""
     return f"zookeeper://{wire.address}{Address.parse(url).chroot}"
 
 
@@ -180,7 +180,7 @@ def test_a_session_survives_a_server_restart(
 def test_work_continues_while_the_server_is_killed_repeatedly(
     own_server: ZookeeperServer,
 ) -> None:
-    """Every change that was answered is there, and each Unknown is there wholly or not at all."""
+    """Every answered change exists, and each unknown one exists completely or not at all."""
     with (
         ZooKeeperSession.open(f"zookeeper://{own_server.address}/x", session_seconds=30) as session,
         ThreadPoolExecutor() as pool,
@@ -211,9 +211,7 @@ def test_work_continues_while_the_server_is_killed_repeatedly(
         assert session.epoch == 1
 
 
-def test_a_server_that_is_not_there_is_unavailable(
-    zookeeper: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_server_is_unavailable(zookeeper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.zookeeper.connection.WAIT_SECONDS_MAX", 0.2)
     with Wire(zookeeper) as wire:
         wire.cut()

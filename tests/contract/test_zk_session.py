@@ -1,4 +1,4 @@
-"""The session with a real ZooKeeper: transactions, numbers, locks, and what breaks."""
+"""A session with a real ZooKeeper: transactions, sequences, locks and failures."""
 
 import signal
 import subprocess

@@ -76,7 +76,7 @@ def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock:
     url = here.web.on("/slow", stalled(go_on, drips=True), content(b"x" * SIZE))
     batch = submitted(penstock, "maps", url)
     with here.start() as worker:
-        until(lambda: bool(here.web.asked("/slow")))
+        until(lambda: bool(here.web.requests_to("/slow")))
         worker.send(signal.SIGTERM)
         assert worker.ended() == 0
         assert "stopped: what was at hand is finished or given back" in worker.log()
@@ -95,7 +95,7 @@ def test_what_hangs_when_it_is_told_to_stop_is_left_to_others(
     batch = submitted(penstock, "maps", url)
     try:
         with here.start() as worker:
-            until(lambda: bool(here.web.asked("/stuck", "GET")))
+            until(lambda: bool(here.web.requests_to("/stuck", "GET")))
             worker.send(signal.SIGTERM)
             assert worker.ended() == 0
             assert "downloading: running work hangs; other workers will repeat it" in worker.log()
@@ -113,7 +113,7 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
     batch = submitted(penstock, "maps", url)
     try:
         with here.start() as worker:
-            until(lambda: bool(here.web.asked("/stuck")))
+            until(lambda: bool(here.web.requests_to("/stuck")))
             worker.send(signal.SIGINT)
             until(lambda: "stopping" in worker.log())
             worker.send(signal.SIGINT)

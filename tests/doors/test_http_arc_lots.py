@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from penstock.arcs.commands import ClaimArcLots
-from tests.checked import assert_all_holds
 from tests.doors.arc_site import MAKE, ArcSite, arc, arc_site, dataset, while_it_works
+from tests.invariants import assert_all_holds
 
 LOT = "20261115PT1H00"
 RUN = "0190c1f2-0000-7000-8000-000000000001"

@@ -29,7 +29,7 @@ def client(site: Server) -> Client:
 
 
 def run(site: Server, name: str, *args: object, status: int = 0) -> str:
-    """What a program prints."""
+    """Return the output of a program."""
     others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
     command = [sys.executable, str(EXAMPLES / name), *map(str, args)]
     done = subprocess.run(
@@ -45,7 +45,7 @@ def run(site: Server, name: str, *args: object, status: int = 0) -> str:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.name))
-def test_every_example_says_what_it_shows(path: Path) -> None:
+def test_every_example_has_a_description(path: Path) -> None:
     text = path.read_text()
     assert text.startswith('"""')
     assert f"examples/{path.name}" in text
@@ -57,9 +57,9 @@ def test_report_lineage(site: Server, client: Client, tmp_path: Path) -> None:
     orders.write_text("customer,amount\nann,3\nbob,4\nann,5\n")
     printed = run(site, "report_lineage.py", orders, totals)
     assert totals.read_text().split() == ["customer,total", "ann,8", "bob,4"]
-    made = client.dataset("files", "totals.csv")
-    assert [field.name for field in made.fields] == ["customer", "total"]
-    version = client.dataset_version("files", "totals.csv", made.current_version or "")
+    dataset = client.dataset("files", "totals.csv")
+    assert [field.name for field in dataset.fields] == ["customer", "total"]
+    version = client.dataset_version("files", "totals.csv", dataset.current_version or "")
     assert version.created_by_run is not None
     assert f"run {version.created_by_run.id} made version 1 of totals.csv" in printed
     assert "job:scripts:add_up" in printed
@@ -69,7 +69,7 @@ def test_report_lineage(site: Server, client: Client, tmp_path: Path) -> None:
     run(site, "report_lineage.py", orders, totals, status=1)
     failed, good = client.job_runs("scripts", "add_up").runs
     assert (failed.state, good.state) == ("FAILED", "COMPLETED")
-    assert client.dataset("files", "totals.csv").current_version == made.current_version
+    assert client.dataset("files", "totals.csv").current_version == dataset.current_version
 
 
 def test_claims(site: Server, client: Client, tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_follow(site: Server, client: Client, tmp_path: Path) -> None:
 
 
 def test_lineage_walk(site: Server, client: Client) -> None:
-    for job, read, written in (("load", "raw", "clean"), ("sum", "clean", "totals")):
-        client.wire_job("shop", job, inputs=[read], outputs=[written])
+    for job, source, target in (("load", "raw", "clean"), ("sum", "clean", "totals")):
+        client.wire_job("shop", job, inputs=[source], outputs=[target])
     client.register_lots("shop", "raw", ["1"])
     runs = {}
     for job in ("load", "sum"):

@@ -1,4 +1,4 @@
-"""Three arcs with a join, fed by what arrives, under fire; and what must hold of it afterwards.
+"""Three arcs with a join and arriving data, under kills; and the invariants of the result.
 
 landing ──▶ raw ──clean (by parts)──▶ clean ──count──▶ counts
              └────────────────────────┴─────join──▶ both
@@ -39,15 +39,15 @@ START = 1_700_006_400_000_000  # 2023-11-15T00:00:00Z
 STEP = FIVE_MINUTES.length
 GRACE_SECONDS = 60
 AT_ONCE = 20  # lots that arrive together
-WAITING_MAX = 300  # lots of all arcs that wait before more arrive
-FAILURES = "ARC_CHAIN_FAILURES"  # how many runs of a hundred fail, and the seed
+WAITING_MAX = 300  # waiting lots of all arcs that delay further arrivals
+FAILURES = "ARC_CHAIN_FAILURES"  # failing runs in a hundred, and the seed
 MADE_BY = {"clean": "clean", "count": "counts", "join": "both"}
-EMPTY_EVERY = 17  # so many lots from one empty lot to the next
+EMPTY_EVERY = 17  # lots from one empty lot to the next
 
 
 @dataclass(frozen=True)
 class Fed:
-    """A lot of what arrives: its objects by their names."""
+    """A lot of arriving data: its objects by name."""
 
     lot: str
     content: dict[str, bytes]
@@ -57,7 +57,7 @@ class Fed:
 
 
 def lots(count: int) -> list[Fed]:
-    """Interval lots, one after the other; a few of them are empty."""
+    """Return consecutive interval lots, a few of them empty."""
     fed = []
     for number in range(count):
         lot = IntervalLot(FIVE_MINUTES, START + number * STEP).id
@@ -67,7 +67,7 @@ def lots(count: int) -> list[Fed]:
 
 
 def expected(fed: Fed) -> dict[str, dict[str, bytes]]:
-    """What the lot is to be in every dataset that the arcs make."""
+    """Return the correct content of the lot in every dataset of the arcs."""
     clean = {f"{half}.txt": f"{fed.lot} {half}\n".upper().encode() for half in "ab"}
     clean = clean if fed.content else {}
     size = sum(map(len, clean.values()))
@@ -81,7 +81,7 @@ def expected(fed: Fed) -> dict[str, dict[str, bytes]]:
 
 
 def clean(context: Context) -> None:
-    """Each object in capitals, under the name of its half."""
+    """Write each object in upper case, under the name of its half."""
     if not context.uris:
         context.empty()
     for uri in context.uris:
@@ -91,14 +91,14 @@ def clean(context: Context) -> None:
 
 
 def count(context: Context) -> None:
-    """How many objects and bytes there are."""
+    """Write the numbers of objects and bytes."""
     _trouble(context)
     sizes = [len(context.read(uri)) for uri in context.uris]
     context.write("count.txt", f"{len(sizes)} {sum(sizes)}".encode())
 
 
 def join(context: Context) -> None:
-    """A digest of everything in both inputs."""
+    """Write a digest of everything in both inputs."""
     context.write("digest.txt", b"not yet")
     _trouble(context)
     data = b"".join(sorted(context.read(uri) for uri in context.uris))
@@ -106,7 +106,7 @@ def join(context: Context) -> None:
 
 
 def _trouble(context: Context) -> None:
-    """Fail or die now and then, by a chance that each attempt has anew."""
+    """Sometimes fail or die, with a new random draw for each attempt."""
     rate, seed = map(int, os.environ[FAILURES].split("/"))
     chance = random.Random(f"{seed} {context.location()}").random() * 100
     if chance < rate:
@@ -117,7 +117,7 @@ def _trouble(context: Context) -> None:
 
 
 def declare(plane: Plane, lease_seconds: int) -> None:
-    """The three arcs."""
+    """Declare the three arcs."""
     retry = Retry(tries=1000, back_off_seconds=0, lease_seconds=lease_seconds)
     inputs: dict[str, tuple[Input, ...]] = {
         "clean": (Input(dataset="raw"),),
@@ -139,7 +139,7 @@ def declare(plane: Plane, lease_seconds: int) -> None:
 
 
 class Arrivals:
-    """Objects that appear in a place, and a clock that says which intervals are over by then."""
+    """Objects that appear in a place, and a clock that decides which intervals are complete."""
 
     def __init__(self, plane: Plane, location: str, clock: Path, all_fed: list[Fed]) -> None:
         self._store = Objects.open(location)
@@ -161,7 +161,7 @@ class Arrivals:
         plane.catalog.submit(ApplyArrival("ann", arrival)).result()
 
     def go_on(self, done: int, chance: random.Random) -> None:
-        """Let more objects arrive, in no order, unless enough of them wait to be worked on."""
+        """Add more objects in random order, unless enough lots wait."""
         if not self._left or len(MADE_BY) * self._fed - done > WAITING_MAX:
             return
         some, self._left = self._left[:AT_ONCE], self._left[AT_ONCE:]
@@ -173,27 +173,27 @@ class Arrivals:
         self._tell(START + self._fed * STEP + GRACE_SECONDS * SECOND)
 
     def _tell(self, now: Micros) -> None:
-        """Set the clock that watchers go by; nobody reads half of it."""
+        """Set the watchers' clock by an atomic replace."""
         unfinished = self._clock.with_suffix(".new")
         unfinished.write_text(str(now))
         unfinished.replace(self._clock)
 
 
 def key_of(lot: str, name: str) -> str:
-    """Where an object of a lot arrives."""
-    found = parse_interval(lot)
-    assert found is not None, "all lots of the chain are intervals"
-    return f"{to_datetime(found.start):%Y%m%d/%H%M}/{name}"
+    """Return the key under which an object of a lot arrives."""
+    interval = parse_interval(lot)
+    assert interval is not None, "all lots of the chain are intervals"
+    return f"{to_datetime(interval.start):%Y%m%d/%H%M}/{name}"
 
 
 def done(plane: Plane) -> int:
-    """How many lots are done, of all arcs together."""
+    """Return how many lots of all arcs are done."""
     with plane.catalog.read() as tx:
         return sum(counts.complete for counts in count_lots(tx, all_arcs(tx)).values())
 
 
 def check(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
-    """Everything is complete and right, made once, from what its lineage says."""
+    """Check that everything is complete, correct and made once, from the data in its lineage."""
     names = tables.names
     work = {(names[row.job_id], row.lot): row for row in tables.work}
     assert work.keys() == {(arc, fed.lot) for arc in MADE_BY for fed in all_fed}
@@ -209,33 +209,35 @@ def check(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
 
 def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
     names, objects = tables.names, plane.objects
-    # One version of each lot: nothing was late, and nobody has seen half of one.
+    # One version of each lot: nothing was late, and no reader saw half of a lot.
     versions = [names[row.dataset_id] for row in tables.versions.values() if "_lot" in row.facets]
     assert versions.count("raw") == len(all_fed)
-    made = {
+    outputs = {
         (names[row.dataset_id], row.lot): row.version_id or ""
         for row in tables.status
         if row.role == DatasetRole.OUTPUT
     }
     read = tables.pins()
     with plane.catalog.read() as tx:
-        rows = manifest_rows(tx, list(made.values()))
+        rows = manifest_rows(tx, list(outputs.values()))
     for fed in all_fed:
-        for dataset, wanted in expected(fed).items():
-            row = rows[made[dataset, fed.lot]]
+        for dataset, expected_content in expected(fed).items():
+            row = rows[outputs[dataset, fed.lot]]
             items = read_items(objects, row)
-            found = {item.uri.rpartition("/")[2]: _content(objects, item.uri) for item in items}
-            assert found == wanted, (dataset, fed.lot)
-            assert len(items) == len(wanted)
-            assert row.state == (ManifestState.COMPLETE if wanted else ManifestState.EMPTY)
+            content = {item.uri.rpartition("/")[2]: _content(objects, item.uri) for item in items}
+            assert content == expected_content, (dataset, fed.lot)
+            assert len(items) == len(expected_content)
+            assert row.state == (
+                ManifestState.COMPLETE if expected_content else ManifestState.EMPTY
+            )
     datasets = {row.id: row.name for row in tables.datasets.values()}
     sources = {"clean": ("raw",), "counts": ("clean",), "both": ("clean", "raw")}
-    for (dataset, lot), version in made.items():
+    for (dataset, lot), version in outputs.items():
         if dataset == "raw":
             continue
         run_id = tables.versions[version].run_id or ""
         pinned = {name: read.get((run_id, key)) for key, name in datasets.items()}
-        wanted_pins = {name: made[name, lot] for name in sources[dataset]}
+        wanted_pins = {name: outputs[name, lot] for name in sources[dataset]}
         assert {name: pin for name, pin in pinned.items() if pin} == wanted_pins
         assert rows[version].attempt.partition("~")[0] == run_id
 
@@ -246,16 +248,16 @@ def _content(objects: Objects, uri: str) -> bytes:
 
 
 def orphans(plane: Plane, tables: LockTables) -> Iterator[str]:
-    """Data that no published manifest lists, of attempts that have not ended; there is none."""
-    listed = _listed(plane, tables)
+    """Yield data of unfinished attempts that no published manifest lists."""
+    listed_keys = _listed(plane, tables)
     for entry in plane.objects.list("data"):
         attempt = entry.key.partition("/attempt=")[2].partition("/")[0].partition("~")[0]
-        if entry.key not in listed and tables.runs[attempt].ended_at is None:
+        if entry.key not in listed_keys and tables.runs[attempt].ended_at is None:
             yield entry.key
 
 
 def clean_up(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> tuple[int, int]:
-    """Tidy every lot and sync every key: how many keys were wrong, and how many objects went."""
+    """Tidy every lot and sync every key; return the numbers of wrong keys and deleted objects."""
     before = sum(1 for _ in plane.objects.list("data"))
     with plane.catalog.read() as tx:
         arcs = all_arcs(tx)
@@ -275,7 +277,7 @@ def clean_up(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> tuple[int,
 
 
 def _listed(plane: Plane, tables: LockTables) -> set[str]:
-    """The keys of data that the manifests of published versions list."""
+    """Return the data keys in the manifests of published versions."""
     versions = [row.version_id or "" for row in tables.status if row.role == DatasetRole.OUTPUT]
     with plane.catalog.read() as tx:
         rows = manifest_rows(tx, versions)

@@ -1,4 +1,4 @@
-"""An engine in a process of its own, to be killed: `python -m tests.simulation.arc_engine JSON`."""
+"""An engine in a separate process, to be killed: `python -m tests.simulation.arc_engine JSON`."""
 
 import json
 import logging
@@ -19,41 +19,41 @@ WATCH_SECONDS = 0.5
 LOOK_SECONDS = 0.05
 
 
-def _clock(told: dict[str, Any]) -> Clock:
-    """The clock of what arrives: it stands in a file, and others set it."""
-    if "clock" not in told:
+def _clock(options: dict[str, Any]) -> Clock:
+    """The clock of arriving data. It reads a file that the test writes."""
+    if "clock" not in options:
         return system_clock
-    path = Path(told["clock"])
+    path = Path(options["clock"])
     return lambda: int(path.read_text())
 
 
-def run(told: dict[str, Any]) -> None:
-    """Work until it is told to stop."""
+def run(options: dict[str, Any]) -> None:
+    """Work until a signal stops the engine."""
     settings = Settings(
-        database=told["database"],
-        objects=told["objects"],
-        ingest_folder=told["folder"],
+        database=options["database"],
+        objects=options["objects"],
+        ingest_folder=options["folder"],
         sweep_seconds=1,
     )
     with (
         StopSignals(lapse_seconds=0) as signals,
         Plane.open(settings) as plane,
-        open_executor(told.get("executor", "local"), told.get("processes", 2)) as executor,
+        open_executor(options.get("executor", "local"), options.get("processes", 2)) as executor,
         Engine(
             plane.catalog,
             plane.objects,
             executor,
             plane.clock,
-            owner=told["owner"],
-            database=told["database"] if told.get("lease_from_work") else None,
-            concurrency=told.get("concurrency", 4),
-            sweep_seconds=told.get("sweep_seconds", 0.2),
+            owner=options["owner"],
+            database=options["database"] if options.get("lease_from_work") else None,
+            concurrency=options.get("concurrency", 4),
+            sweep_seconds=options.get("sweep_seconds", 0.2),
         ),
-        Watcher(plane.catalog, plane.objects, _clock(told), every_seconds=WATCH_SECONDS),
+        Watcher(plane.catalog, plane.objects, _clock(options), every_seconds=WATCH_SECONDS),
     ):
         print("ready", flush=True)
-        # A process that has just been let go on may be told on another thread, and the main one,
-        # if it waited for ever, would not hear of it.
+        # After SIGCONT another thread may receive the signal, and a main thread that waits without
+        # a timeout would never handle it.
         while not signals.received:
             time.sleep(LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Engines in processes of their own that are killed, stopped and let go on."""
+"""Engine processes that are killed, stopped and continued."""
 
 import json
 import os
@@ -19,25 +19,25 @@ LOOK_SECONDS = 0.02
 class EngineProcess:
     """One engine with its workers, which are its children."""
 
-    def __init__(self, folder: Path, owner: str, **told: Any) -> None:
+    def __init__(self, folder: Path, owner: str, **options: Any) -> None:
         self.owner = owner
         self._log = folder / f"{owner.replace(' ', '-')}.log"
         self._is_told = False
-        told |= {"owner": owner, "folder": str(folder / "ingest")}
+        options |= {"owner": owner, "folder": str(folder / "ingest")}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.simulation.arc_engine", json.dumps(told)],
+                [sys.executable, "-m", "tests.simulation.arc_engine", json.dumps(options)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=Path(__file__).parents[2],
-                # Who stands still in a group whose shell ends is sent SIGCONT by the kernel.
+                # The kernel sends SIGCONT to a stopped process in a group whose shell ends.
                 start_new_session=True,
             )
 
     @property
     def is_ready(self) -> bool:
-        """Whether it works; one that has ended by itself is a failed test."""
+        """Return whether it works. An engine that has ended by itself fails the test."""
         assert self._process.poll() is None, self.log()
         return "ready" in self.log()
 
@@ -49,43 +49,43 @@ class EngineProcess:
             time.sleep(LOOK_SECONDS)
 
     def log(self) -> str:
-        """What it has said so far."""
+        """The engine's log so far."""
         return self._log.read_text(errors="replace")
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that run its workloads."""
+        """Return the processes that run its workloads."""
         try:
-            found = psutil.Process(self._process.pid).children(recursive=True)
-            return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+            children = psutil.Process(self._process.pid).children(recursive=True)
+            return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
         except psutil.NoSuchProcess:
             return []
 
     def stand_still(self) -> None:
-        """Have it and its workers stand still, as if the machine slept."""
+        """Stop the engine and its workers with SIGSTOP, as if the machine slept."""
         for process in (psutil.Process(self._process.pid), *self.workers()):
             process.suspend()
             while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
                 os.sched_yield()
 
     def go_on(self) -> None:
-        """Have it go on as if nothing had happened."""
+        """Continue the engine and its workers."""
         for process in (*self.workers(), psutil.Process(self._process.pid)):
             process.resume()
 
     def kill(self) -> list[psutil.Process]:
-        """End it as `kill -9` does; gives its workers, which are not killed with it."""
+        """End the engine as `kill -9` does; return its workers, which keep running."""
         workers = self.workers() if self._process.poll() is None else []
         self._process.kill()
         self._process.wait()
         return workers
 
     def stop_soon(self) -> None:
-        """Tell it to stop, and come back at once; told twice it would not wait for its work."""
+        """Send a stop signal once and return at once. A second one would abandon running work."""
         if not self._is_told:
             self._process.send_signal(signal.SIGTERM)
         self._is_told = True
 
     def stop(self) -> None:
-        """Have it stop cleanly; anything else is a failed test."""
+        """Stop cleanly. A nonzero exit status fails the test."""
         self.stop_soon()
         assert self._process.wait(HANG_SECONDS) == 0, self.log()

@@ -1,4 +1,4 @@
-"""What must hold of the catalog's tables whatever crashed, checked row by row."""
+"""Invariants of the catalog's tables after any crash, checked row by row."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -48,20 +48,20 @@ class Tables:
         }
 
     def dataset_id(self, mention: Mention) -> str:
-        """The dataset that goes by this name."""
+        """Return the id of the dataset with this name."""
         alias = self.aliases.get(mention.id)
         return alias.dataset_id if alias is not None else mention.id
 
 
 def problems(tx: Transaction) -> list[str]:
-    """Everything that does not hold; nothing when all is well."""
+    """Return every broken invariant."""
     tables = Tables(tx)
     checks = (_events, _runs, _io, _versions, _jobs, _edges, _counts, _search_docs)
     return [problem for check in checks for problem in check(tables)]
 
 
 def _events(tables: Tables) -> Iterator[str]:
-    """What an event says is wholly there."""
+    """Everything that an event reports is stored."""
     for row in tables.events:
         event = read_event(row.payload.encode(), _LIMITS)
         if (row.event_time, row.kind, row.event_type, row.run_id) != (
@@ -94,8 +94,8 @@ def _run_event(tables: Tables, event: Event) -> Iterator[str]:
         return
     if event.job_id not in tables.jobs or not run.created_at <= event.at <= run.updated_at:
         yield f"run {run} does not agree with event {event}"
-    wanted = _ENDED.get(event.event_type)
-    if wanted is not None and (run.state != wanted or run.ended_at is None):
+    state = _ENDED.get(event.event_type)
+    if state is not None and (run.state != state or run.ended_at is None):
         yield f"run {run.id} is {run.state} although it reported {event.event_type}"
     if event.event_type in ("START", "RUNNING") and run.state == RunState.NEW:
         yield f"run {run.id} is NEW although it reported {event.event_type}"
@@ -109,7 +109,7 @@ def _run_event(tables: Tables, event: Event) -> Iterator[str]:
 
 
 def _runs(tables: Tables) -> Iterator[str]:
-    """A run is there because an event or a child of it says so."""
+    """A run exists because an event of it or of its child names it."""
     reported = {row.run_id for row in tables.events}
     parents = {run.parent_run_id for run in tables.runs.values()}
     for run in tables.runs.values():
@@ -122,7 +122,7 @@ def _runs(tables: Tables) -> Iterator[str]:
 
 
 def _io(tables: Tables) -> Iterator[str]:
-    """What a run read or wrote is a version of that dataset; what it wrote is its own."""
+    """Inputs and outputs of a run are versions of that dataset; outputs are the run's own."""
     for row in tables.io.values():
         version = tables.versions.get(row.version_id)
         if row.run_id not in tables.runs or row.dataset_id not in tables.datasets:
@@ -134,7 +134,7 @@ def _io(tables: Tables) -> Iterator[str]:
 
 
 def _versions(tables: Tables) -> Iterator[str]:
-    """Numbers have no gaps, and the current version is the one published last, by a good run."""
+    """Version numbers have no gaps. The current version is the last published one of a good run."""
     by_dataset: dict[str, list[rows.VersionRow]] = defaultdict(list)
     for version in tables.versions.values():
         by_dataset[version.dataset_id].append(version)
@@ -170,7 +170,7 @@ def _version(tables: Tables, version: rows.VersionRow) -> Iterator[str]:
 
 
 def _jobs(tables: Tables) -> Iterator[str]:
-    """A job knows how many runs and versions it has, its newest run and its current version."""
+    """A job has the right counts of runs and versions, newest run and current version."""
     runs: dict[str, list[rows.RunRow]] = defaultdict(list)
     for run in tables.runs.values():
         runs[run.job_id].append(run)
@@ -179,16 +179,16 @@ def _jobs(tables: Tables) -> Iterator[str]:
         if (job.run_count, job.version_count) != (len(runs[job.id]), versions[job.id]):
             yield f"job {job.name} counts {job.run_count} runs and {job.version_count} versions"
         newest = max(runs[job.id], key=lambda run: (run.created_at, run.id), default=None)
-        known = (job.latest_run_id, job.latest_run_at, job.latest_run_state)
-        if newest is not None and known != (newest.id, newest.created_at, newest.state):
-            yield f"job {job.name} has {known} for its newest run {newest}"
+        latest = (job.latest_run_id, job.latest_run_at, job.latest_run_state)
+        if newest is not None and latest != (newest.id, newest.created_at, newest.state):
+            yield f"job {job.name} has {latest} for its newest run {newest}"
         if job.current_version_id is not None and job.current_version_id not in tables.job_versions:
             yield f"job {job.name} has no row for its current version"
 
 
 def _edges(tables: Tables) -> Iterator[str]:
-    """Current are the edges of the current version and of unfinished runs, and no others."""
-    wanted: set[tuple[str, str, str]] = set()
+    """The current edges are exactly those of the current version and of unfinished runs."""
+    expected: set[tuple[str, str, str]] = set()
     for job in tables.jobs.values():
         version = tables.job_versions.get(job.current_version_id or "")
         for role, text in (
@@ -196,45 +196,45 @@ def _edges(tables: Tables) -> Iterator[str]:
             (DatasetRole.OUTPUT, version.outputs if version else "[]"),
         ):
             for name in _decode_names(text):
-                wanted.add((job.id, role, ids.dataset_id(name["namespace"], name["name"])))
+                expected.add((job.id, role, ids.dataset_id(name["namespace"], name["name"])))
     for run_id, role, dataset_id in tables.io:
         run = tables.runs[run_id]
         if run.ended_at is None:
-            wanted.add((run.job_id, role, dataset_id))
+            expected.add((run.job_id, role, dataset_id))
     current = {key for key, edge in tables.edges.items() if edge.current}
-    for edge in wanted ^ current:
-        yield f"edge {edge} is {'missing' if edge in wanted else 'shown for no reason'}"
+    for edge in expected ^ current:
+        yield f"edge {edge} is {'missing' if edge in expected else 'shown for no reason'}"
 
 
 def _counts(tables: Tables) -> Iterator[str]:
-    """Numbers that are kept agree with what they count."""
+    """Stored counts equal the number of rows."""
     events = Counter(
         (row.event_time // HOUR * HOUR, row.event_type if row.kind == "RUN" else row.kind)
         for row in tables.events
     )
-    kept = {(row.hour, row.event_type): row.total for row in tables.event_counts}
-    if dict(events) != kept:
-        yield f"event counts are {kept}, not {dict(events)}"
-    seen: Counter[tuple[Any, ...]] = Counter()
+    stored = {(row.hour, row.event_type): row.total for row in tables.event_counts}
+    if dict(events) != stored:
+        yield f"event counts are {stored}, not {dict(events)}"
+    counted: Counter[tuple[Any, ...]] = Counter()
     for dataset in tables.datasets.values():
-        seen["DATASET", dataset.namespace, ""] += not dataset.hidden
+        counted["DATASET", dataset.namespace, ""] += not dataset.hidden
     for job in tables.jobs.values():
-        seen["JOB", job.namespace, job.latest_run_state] += not job.hidden
+        counted["JOB", job.namespace, job.latest_run_state] += not job.hidden
     tallies = {(row.kind, row.namespace, row.state): row.total for row in tables.tallies}
-    if {key: total for key, total in seen.items() if total} != tallies:
-        yield f"tallies are {tallies}, not {dict(seen)}"
+    if {key: total for key, total in counted.items() if total} != tallies:
+        yield f"tallies are {tallies}, not {dict(counted)}"
 
 
 def _search_docs(tables: Tables) -> Iterator[str]:
-    """Everything that is not hidden can be found by what it says now."""
+    """Everything that is not hidden can be found by its current words."""
     if tables.search_docs.keys() != tables.datasets.keys() | tables.jobs.keys():
         yield "some things cannot be searched, or some words lead nowhere"
     for job in tables.jobs.values():
         words = search_body(job.namespace, job.name, job.description, "[]", job.tags)
         yield from _search_doc(tables, "JOB", job, words)
     for dataset in tables.datasets.values():
-        shown = tables.versions.get(dataset.current_version_id or dataset.latest_version_id or "")
-        fields = shown.fields if shown is not None else "[]"
+        version = tables.versions.get(dataset.current_version_id or dataset.latest_version_id or "")
+        fields = version.fields if version is not None else "[]"
         fields = shown_fields(fields, dataset.observed)
         words = search_body(
             dataset.namespace,
@@ -256,11 +256,11 @@ def _search_docs(tables: Tables) -> Iterator[str]:
 def _search_doc(
     tables: Tables, kind: str, of: rows.DatasetRow | rows.JobRow, words: str
 ) -> Iterator[str]:
-    found = tables.search_docs.get(of.id)
-    if found is None:
+    doc = tables.search_docs.get(of.id)
+    if doc is None:
         return
-    if sorted(found.body.split()) != sorted(words.split()):
-        yield f"{kind} {of.name} is found by {found.body!r}, not {words!r}"
-    shown = (found.kind, found.namespace, found.name, found.hidden)
-    if shown != (kind, of.namespace, of.name, of.hidden):
-        yield f"{kind} {of.name} is found as {shown}, but it is {of}"
+    if sorted(doc.body.split()) != sorted(words.split()):
+        yield f"{kind} {of.name} is found by {doc.body!r}, not {words!r}"
+    actual = (doc.kind, doc.namespace, doc.name, doc.hidden)
+    if actual != (kind, of.namespace, of.name, of.hidden):
+        yield f"{kind} {of.name} is found as {actual}, but it is {of}"

@@ -1,4 +1,4 @@
-"""What must hold of everything that was ingested, whoever was killed meanwhile."""
+"""Invariants of everything that was ingested, after any kills."""
 
 from collections import Counter
 from contextlib import closing
@@ -16,7 +16,7 @@ from penstock.ingest.models import IngestJob
 from penstock.ingest.opening import IN_DATABASE
 from penstock.schema.ingest import Finding
 from penstock.states import INGEST_STAGES, BatchState, IngestState, RunState
-from tests.checked import assert_all_holds
+from tests.invariants import assert_all_holds
 from tests.simulation.consistency import problems
 from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS
@@ -26,7 +26,7 @@ UNUSED_ID = "was numbered, but never created"
 
 
 class Register(NamedTuple):
-    """What the database knows of objects and runs."""
+    """The objects and runs in the database."""
 
     minted: list[MintedRow]
     local_ids: list[LocalIdRow]
@@ -36,9 +36,9 @@ class Register(NamedTuple):
 
 
 def check_promises(site: Site, *, somebody_slept: bool = False) -> list[IngestJob]:
-    """Fail if anything is lost, left, or there twice; gives all jobs.
+    """Fail if anything is lost, left over or duplicated; return all jobs.
 
-    Who slept, woke up and was killed before it noticed leaves files, which go with the batch.
+    A worker that slept and was killed before it noticed may leave files. They go with the batch.
     """
     check_batches(site)
     jobs = all_jobs(site)
@@ -60,16 +60,16 @@ def check_promises(site: Site, *, somebody_slept: bool = False) -> list[IngestJo
 def all_jobs(site: Site) -> list[IngestJob]:
     jobs = []
     for batch_id in site.batches:
-        made = site.store.jobs(batch_id, 100_000)
-        rows = [job.configuration.row for job in made]
-        assert rows == list(range(len(made))), f"{batch_id} has jobs for rows {rows}"
-        jobs += made
+        batch_jobs = site.store.jobs(batch_id, 100_000)
+        rows = [job.configuration.row for job in batch_jobs]
+        assert rows == list(range(len(batch_jobs))), f"{batch_id} has jobs for rows {rows}"
+        jobs += batch_jobs
     assert sum(line.jobs for line in site.store.tally()) == len(jobs)
     return jobs
 
 
 def check_batches(site: Site) -> None:
-    """Every batch ended as it should, with a report."""
+    """Check that every batch ended correctly, with a report."""
     for batch_id, expected in site.batches.items():
         batch = site.store.batch(batch_id)
         assert (batch.status, batch.locked_by) == (expected, ""), batch
@@ -80,7 +80,7 @@ def check_batches(site: Site) -> None:
 
 
 def check_job(job: IngestJob) -> None:
-    """It passed through each stage once, in order, to the end that it deserves."""
+    """Check that the job passed each stage once, in order, to its correct end."""
     is_bad = job.configuration.payload_name.startswith(BAD)
     assert job.status is (IngestState.FAILED if is_bad else IngestState.COMPLETED), job
     assert job.locked_by == "", job
@@ -91,11 +91,11 @@ def check_job(job: IngestJob) -> None:
 
 
 def check_queue(site: Site) -> None:
-    """Nothing is left behind but, in ZooKeeper, ids that nobody used."""
-    found = site.store.check(repair=True)
+    """Check that the queue is empty except, in ZooKeeper, for unused ids."""
+    findings = site.store.check(repair=True)
     if site.plane.settings.queue != IN_DATABASE:
-        found = [finding for finding in found if not _is_unused_id(finding)]
-    assert found == []
+        findings = [finding for finding in findings if not _is_unused_id(finding)]
+    assert findings == []
     assert site.store.check() == []
 
 
@@ -117,7 +117,7 @@ def read_register(site: Site) -> Register:
 
 
 def check_identifiers(register: Register, jobs: list[IngestJob]) -> None:
-    """One ARK for each object, and none minted twice."""
+    """Check that each object has one ARK and none was minted twice."""
     minted = {row.key: row.ark for row in register.minted}
     assert len(minted) == len(register.minted)
     assert len(set(minted.values())) == len(minted), "an ARK was minted twice"
@@ -137,7 +137,7 @@ def check_identifiers(register: Register, jobs: list[IngestJob]) -> None:
 
 
 def check_objects(site: Site, register: Register, completed: list[IngestJob]) -> None:
-    """Each completed job has made one version of one object, in a store that is valid."""
+    """Check that each completed job made one version of one object, in a valid store."""
     folder = Path(urlsplit(site.plane.settings.objects).path) / OCFL
     arks = {job.identifiers.primary or "" for job in completed}
     root = StorageRoot(root=str(folder))
@@ -151,8 +151,8 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
         for ark in arks
         for name, version in depository.read(ark).versions.items()
     }
-    made = Counter(key for _, _, key in versions)
-    assert made == Counter(job.configuration.key for job in completed)
+    counts = Counter(key for _, _, key in versions)
+    assert counts == Counter(job.configuration.key for job in completed)
     assert versions == {(row.ark, row.version, row.key) for row in register.stored}
     assert len(register.stored) == len(completed)
     by_key = {job.configuration.key: job for job in completed}
@@ -164,20 +164,20 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
 
 
 def check_runs(register: Register, completed: list[IngestJob]) -> None:
-    """Each completed job is one completed run in the catalog."""
+    """Check that each completed job is one completed run in the catalog."""
     assert {run.state for run in register.runs} <= {RunState.COMPLETED}
     assert sorted(run.id for run in register.runs) == sorted(row.run_id for row in register.stored)
     assert len(register.runs) == len(completed)
 
 
 def check_folders(completed: list[IngestJob]) -> None:
-    """Nobody needs the files any more."""
+    """Check that no working files are left."""
     left = [job for job in completed if Path(job.configuration.working_dir).exists()]
     assert left == []
 
 
 def check_callbacks(site: Site, completed: list[IngestJob]) -> None:
-    """Whoever wants to know was told of each completed job, always under the same key."""
+    """Check that callbacks reported each completed job, always under the same key."""
     expected = set()
     if site.plane.context.collections.get(COLLECTION).callback is not None:
         expected = {job.configuration.key for job in completed}

@@ -1,4 +1,4 @@
-"""A place where batches are ingested: a web server with payloads, a plane, and what should come."""
+"""A site for ingest: a web server with payloads, a plane, and the expected results."""
 
 import hashlib
 import io
@@ -21,9 +21,9 @@ from tests.web import Web, content, status
 COLLECTION = "maps"
 SECRET = "a secret"
 ENDED = (BatchState.COMPLETED, BatchState.FAILED)
-# Names begin with what is wrong with the file; everything else is good.
+# A name begins with the defect of its file. All other files are good.
 BAD = ("wrong", "missing", "corrupt")
-# How far a job is that is in a state.
+# The progress of a job in each state.
 FAR = {state: number for number, state in enumerate(IngestState)}
 
 
@@ -34,27 +34,27 @@ class Site:
         self.plane = plane
         self.web = web
         self.store = plane.context.store
-        self.batches: dict[str, BatchState] = {}  # and what each should become
+        self.batches: dict[str, BatchState] = {}  # and the expected result of each
         self._number = 0
 
     @property
     def open_batches(self) -> int:
-        """How many have not ended."""
+        """Return how many batches have not ended."""
         return sum(self.store.batch(batch_id).status not in ENDED for batch_id in self.batches)
 
     @property
     def progress(self) -> int:
-        """How far all jobs are together; grows with every step of one."""
+        """Return the progress of all jobs together. It grows with every step of a job."""
         return sum(FAR[line.status] * line.jobs for line in self.store.tally())
 
     @property
     def delivered(self) -> list[str]:
-        """The keys of all callbacks that came."""
-        called = self.web.asked("/callback", "POST")
+        """Return the keys of all received callbacks."""
+        called = self.web.requests_to("/callback", "POST")
         return [request.headers["penstock-delivery"] for request in called]
 
     def submit_files(self, count: int) -> str:
-        """A batch of single files: two are one object, and of many some are bad."""
+        """Submit a batch of single files: two for one object, and some of many are bad."""
         number = self._next()
         rows = []
         for row in range(count):
@@ -68,7 +68,7 @@ class Site:
         return self._submit(url, PayloadType.MANIFEST, is_bad=is_bad)
 
     def submit_container(self) -> str:
-        """A batch of one archive."""
+        """Submit a batch of one archive."""
         number = self._next()
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
@@ -78,7 +78,7 @@ class Site:
         return self._submit(url, PayloadType.CONTAINER, is_bad=False)
 
     def submit_manifest(self, *, is_corrupt: bool = False) -> str:
-        """A batch of one object with several files."""
+        """Submit a batch of one object with several files."""
         number = self._next()
         rows = [self._file(f"good-{number}-{row}.csv") for row in range(3)]
         manifest = write(ManifestKind.OBJECT, rows)
@@ -114,7 +114,7 @@ class Site:
 
 
 def site_settings(folder: Path, database: str, queue: str, session_seconds: int) -> dict[str, Any]:
-    """What everybody at a site works with."""
+    """Return the settings of all processes at a site."""
     return {
         "database": database,
         "queue": queue,
@@ -127,7 +127,7 @@ def site_settings(folder: Path, database: str, queue: str, session_seconds: int)
 
 @contextmanager
 def open_site(settings: dict[str, Any], *, callback: bool = False) -> Iterator[Site]:
-    """A site with one collection, without workers."""
+    """Open a site with one collection, without workers."""
     with ExitStack() as stack:
         web = stack.enter_context(Web())
         web.on("/callback", status(200))

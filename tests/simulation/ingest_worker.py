@@ -1,7 +1,7 @@
-"""Ingest workers in processes of their own, to be killed, or to kill themselves at a given step.
+"""Ingest workers in separate processes, to be killed or to kill themselves at a given step.
 
-The program is a nursery: with everything imported, it forks a worker for each order that it reads,
-and writes down its process id. It ends, and everybody with it, when whoever gives orders does.
+The program has every import loaded. It forks a worker for each order that it reads and writes its
+process id. It ends, with all workers, when its input closes.
 """
 
 import functools
@@ -35,7 +35,7 @@ CLAIMS = ("claim_jobs", "claim_batches")
 
 
 class Order(Struct, frozen=True):
-    """What a worker works on, and how; `crash_at` is the step at which it kills itself."""
+    """The settings of a worker. It kills itself at step `crash_at`."""
 
     settings: dict[str, Any]
     stages: tuple[str, ...]
@@ -46,7 +46,7 @@ class Order(Struct, frozen=True):
 
 
 class Steps:
-    """Counts what a worker does to the world outside, and ends it at one of these steps."""
+    """Counts a worker's external effects and kills the process at one of these steps."""
 
     def __init__(self, last: int) -> None:
         self._last = last
@@ -54,7 +54,7 @@ class Steps:
         self._turn = threading.Lock()
 
     def take(self, what: str) -> None:
-        """One step further."""
+        """Count one step."""
         with self._turn:
             self._done += 1
             if self._done == self._last:
@@ -62,7 +62,7 @@ class Steps:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def around(self, owner: object, name: str) -> None:
-        """Count the moment before and the moment after each call."""
+        """Count the moments before and after each call."""
         call = getattr(owner, name)
 
         @functools.wraps(call)
@@ -75,7 +75,7 @@ class Steps:
         setattr(owner, name, counted)
 
     def after(self, owner: object, name: str, counts: Callable[[Any], object]) -> None:
-        """Count the moment after each call whose result counts."""
+        """Count the moment after each call whose result matters."""
         call = getattr(owner, name)
 
         @functools.wraps(call)
@@ -88,7 +88,7 @@ class Steps:
         setattr(owner, name, counted)
 
     def watch(self) -> None:
-        """Count every write: to the queue, to the register, to disk, to the object store."""
+        """Count every write: to the queue, the register, the disk and the object store."""
         for store in (SqlIngestStore, ZkIngestStore):
             for name in CHANGES:
                 self.around(store, name)
@@ -134,7 +134,7 @@ def run(order: Order) -> None:
 
 
 def work(order: Order) -> None:
-    """Work for ever, or until the given step."""
+    """Work until a kill or the given step."""
     log = os.open(order.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -147,7 +147,7 @@ def work(order: Order) -> None:
         try:
             run(order)
         except Unavailable as error:
-            # The servers are not up yet, or not any more: somebody would start it again.
+            # The servers have not started or have stopped. A supervisor would restart the worker.
             logging.info("%s", error)
             threading.Event().wait(AGAIN_SECONDS)
         else:
@@ -156,7 +156,7 @@ def work(order: Order) -> None:
 
 def main() -> None:
     """Fork a worker for each line."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # exit statuses are not collected
     read = msgspec.json.Decoder(Order).decode
     for line in sys.stdin:
         child = os.fork()

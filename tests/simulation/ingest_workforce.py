@@ -1,4 +1,4 @@
-"""Ingest workers that are killed in the middle of their work, while new ones take their places."""
+"""Ingest workers that are killed during their work, while new ones replace them."""
 
 import os
 import random
@@ -27,11 +27,11 @@ POLL_SECONDS = 0.1
 
 
 class Plan(NamedTuple):
-    """How many work on how much, and how often one of them is killed."""
+    """The numbers of workers, payloads and kills."""
 
     workers: int
     files: int  # in a batch
-    crashes: int  # workers killed, or stopped until their locks are gone
+    crashes: int  # workers killed, or stopped until they lose their locks
     every: int  # steps of jobs between two crashes, at most
     outages: int = 0  # of the server that keeps the state
     stopped_share: float = 0.0  # of the crashes
@@ -48,17 +48,17 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether it has not ended."""
         return not select.select([self._handle], [], [], 0)[0]
 
     def log(self) -> str:
-        """What it has said."""
+        """The worker's log."""
         return self._log.read_text() if self._log.exists() else ""
 
     def stop(self, seconds: float) -> None:
-        """Have it stand still for a while, as if the machine slept.
+        """Stop the process for a while, as if the machine slept.
 
-        Others may wait for what it has locked, we among them: it goes on by itself.
+        Other processes and this test may wait for its locks, so it continues by itself.
         """
         signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
         go_on = (self._handle, signal.SIGCONT)
@@ -72,7 +72,7 @@ class Worker:
         self.wait()
 
     def end(self) -> None:
-        """Have it finish what is at hand, and give up its locks."""
+        """Let it finish its work and release its locks."""
         signal.pidfd_send_signal(self._handle, signal.SIGTERM)
         self.wait()
 
@@ -82,7 +82,7 @@ class Worker:
         assert ended, self.log()
 
     def close(self) -> None:
-        """Return when it has ended and nothing of it is left here."""
+        """Return when it has ended, and delete its files."""
         self.wait()
         for alarm in self._alarms:
             alarm.cancel()
@@ -91,7 +91,7 @@ class Worker:
 
 
 class Nursery:
-    """Starts workers without waiting for their imports; they end with it."""
+    """Forks workers from a process with every import loaded. They end with it."""
 
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         self._folder = folder
@@ -116,7 +116,7 @@ class Nursery:
     def start(
         self, stages: Sequence[str] = STAGE_NAMES, *, concurrency: int = 2, crash_at: int = 0
     ) -> Worker:
-        """A new worker."""
+        """Start a worker."""
         log = self._folder / f"worker-{len(self.workers)}.log"
         order = Order(self._settings, tuple(stages), concurrency, POLL_SECONDS, str(log), crash_at)
         assert self._process.stdin is not None
@@ -128,13 +128,13 @@ class Nursery:
         return worker
 
     def check_logs(self) -> None:
-        """Fail if something happened to a worker that nobody had thought of."""
+        """Fail if a worker's log has an unexpected error."""
         for worker in self.workers:
             assert "Traceback" not in worker.log(), worker.log()
 
 
 class Workforce:
-    """Workers with different stages, of which one after the other is killed or stopped."""
+    """Workers with different stages, which are killed or stopped one after the other."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Workforce:
         self._chance = random.Random(seed)
         self._outage = outage
         self._working: list[Worker] = []
-        self._stopped: list[tuple[float, Worker]] = []  # and when each goes on
+        self._stopped: list[tuple[float, Worker]] = []  # and when each continues
         self._session_seconds = site.plane.settings.ingest_session_seconds
         self.killed = 0
         self.stopped = 0
@@ -204,7 +204,7 @@ class Workforce:
                 self._hire()
 
     def _wake(self, now: float) -> None:
-        """Count those among the working whose time has come."""
+        """Move the workers that have continued back to the active ones."""
         for when, worker in list(self._stopped):
             if when <= now:
                 self._stopped.remove((when, worker))
@@ -212,11 +212,11 @@ class Workforce:
 
     @property
     def _covered(self) -> frozenset[str]:
-        """The stages that somebody works on."""
+        """Return the stages that have a worker."""
         return frozenset().union(*(worker.stages for worker in self._working))
 
     def _hire(self) -> None:
-        """A worker for all stages, or for some: at least those that nobody else has."""
+        """Start a worker for all stages, or for some that include every uncovered stage."""
         chance = self._chance
         stages = set(STAGE_NAMES)
         if chance.random() < 0.6:
@@ -233,7 +233,7 @@ class Workforce:
 
 
 class Watch:
-    """Looks at a site again and again, and sees when nothing goes on there any more."""
+    """Polls a site and notices when its progress stops."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -241,7 +241,7 @@ class Watch:
         self._since = time.monotonic()
 
     def look(self, working: Sequence[Worker]) -> int | None:
-        """How far all jobs are, after a short while; None if the site cannot be asked just now."""
+        """Return the progress of all jobs after a short wait, or None without an answer."""
         time.sleep(LOOK_SECONDS)
         for worker in working:
             assert worker.is_alive, worker.log()

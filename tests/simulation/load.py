@@ -1,4 +1,4 @@
-"""Many clients that send events of the same few jobs and datasets, and remember what was taken."""
+"""Many clients that send events of the same few jobs and datasets and record the answers."""
 
 import json
 import random
@@ -18,10 +18,10 @@ Document = dict[str, Any]
 
 
 class Load:
-    """Threads that send until they are told to stop.
+    """Threads that send until `stop`.
 
-    What is answered 201 is in `acknowledged`, what was sent at all in `sent`, each word for word.
-    A call that ends without an answer may or may not have been received; some are repeated.
+    `acknowledged` holds the events that were answered with 201, `sent` all events, word for word. A
+    call without an answer may or may not have been received. Some events are sent again.
     """
 
     def __init__(self, urls: Callable[[], Sequence[str]], *, clients: int, seed: int) -> None:
@@ -49,30 +49,30 @@ class Load:
             raise self._failures[0]
 
     def stop(self) -> None:
-        """Send no more, and wait until every client has ended."""
+        """Send no more and wait until every client has ended."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
 
     def wait_for(self, more: int) -> None:
-        """Wait until so many more events are acknowledged."""
+        """Wait until this many more events are acknowledged."""
         with self._changed:
-            wanted = self.acknowledged.total() + more
-            while self.acknowledged.total() < wanted and not self._failures:
+            total = self.acknowledged.total() + more
+            while self.acknowledged.total() < total and not self._failures:
                 assert self._changed.wait(HANG_SECONDS), "no event is acknowledged any more"
 
     def _work(self, number: int, chance: random.Random) -> None:
         try:
             with httpx.Client(timeout=HANG_SECONDS, verify=False) as client:
                 while not self._stopping.is_set():
-                    self._tell_a_run(client, number, chance)
+                    self._report_run(client, number, chance)
         except BaseException as error:
             with self._changed:
                 self._failures.append(error)
                 self._changed.notify_all()
 
-    def _tell_a_run(self, client: httpx.Client, number: int, chance: random.Random) -> None:
-        """A run from its start to its end, or a statement without a run."""
+    def _report_run(self, client: httpx.Client, number: int, chance: random.Random) -> None:
+        """Send a run from its start to its end, or an event without a run."""
         if chance.random() < 0.1:
             self._send(client, chance, _statement(chance))
             return
@@ -83,10 +83,10 @@ class Load:
             if self._stopping.is_set() or not self._send(client, chance, event):
                 return
         if chance.random() < 0.3:
-            self._note_pins(client, chance, run)
+            self._record_inputs(client, chance, run)
 
     def _send(self, client: httpx.Client, chance: random.Random, event: Document) -> bool:
-        """Send until it is answered or given up; whether it was acknowledged."""
+        """Send until an answer or the last try; return whether it was acknowledged."""
         text = json.dumps(event)
         while not self._stopping.is_set():
             with self._changed:
@@ -108,8 +108,8 @@ class Load:
                 raise AssertionError(f"{answer.status_code} {answer.text} for {text}")
         return False
 
-    def _note_pins(self, client: httpx.Client, chance: random.Random, run: str) -> None:
-        """What a run has read, as it is shown once the run has ended."""
+    def _record_inputs(self, client: httpx.Client, chance: random.Random, run: str) -> None:
+        """Record the inputs of a run as they are shown once the run has ended."""
         try:
             answer = client.get(f"{chance.choice(self._urls())}/api/v1/jobs/runs/{run}")
         except httpx.TransportError:

@@ -1,4 +1,4 @@
-"""Commands of locks, made up: what workers and administrators may send at any moment."""
+"""Random lock commands of workers and administrators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ from tests.simulation.lock_model import LOTS, QUALITY
 NS, ANN = "ns", ("ann", "because")
 NO_CLAIM = ClaimRef("00000000-0000-7000-8000-000000000000", 1)
 LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS = 60, 2, 10
-# What c reads and writes: an end of the chain, or a second writer of clean, or more, or less.
+# The wiring of c: an end of the chain, a second writer of clean, or more or less of these.
 WIRINGS = (
     (("mart",), ()),
     (("raw",), ("clean",)),
@@ -59,7 +59,7 @@ holding = st.sampled_from([True, False, False])
 def wire(
     job: str, inputs: tuple[str, ...], outputs: tuple[str, ...], stale: Stale | None = None
 ) -> WireJob:
-    """A statement of what a job reads and writes."""
+    """Draw a wiring of a job."""
     return WireJob(
         NS,
         job,
@@ -73,7 +73,7 @@ def wire(
 
 
 def _refs_of(machine: Any) -> st.SearchStrategy[ClaimRef]:
-    """Claims that are live, or were lately; some with a number that was never theirs."""
+    """Draw claims that are or were live, some with a wrong token."""
     live = [ClaimRef(key, claim.token) for key, claim in machine.model.claims.items()]
     known = st.sampled_from(live[-4:] + machine.given[-8:])
     wrong = st.builds(
@@ -84,7 +84,7 @@ def _refs_of(machine: Any) -> st.SearchStrategy[ClaimRef]:
 
 
 def _publications(machine: Any) -> st.SearchStrategy[Any]:
-    """A claim, likely a live one, ends with what a check said about an output of it."""
+    """Draw the end of a claim, likely a live one, with a check result on one of its outputs."""
     return st.builds(
         lambda ref, dataset, success: PublishLot(
             ref, (), ((DatasetName(NS, dataset), (Check("sorted", success),)),)
@@ -96,7 +96,7 @@ def _publications(machine: Any) -> st.SearchStrategy[Any]:
 
 
 def _acceptances(machine: Any) -> st.SearchStrategy[Any]:
-    """A lot is accepted, likely one whose checks failed."""
+    """Draw the acceptance of a lot, likely one whose checks failed."""
     model = machine.model
     known = {key: row.version for key, row in model.made.items() if row.version}
     failed = [key for key, reasons in model.reasons.items() if QUALITY in reasons]
@@ -105,7 +105,7 @@ def _acceptances(machine: Any) -> st.SearchStrategy[Any]:
 
 
 def _jobs_of(machine: Any) -> st.SearchStrategy[str]:
-    """Any job, but rather one that has something to do."""
+    """Draw a job, likely one with work."""
     model = machine.model
     ready = [job for job, lot in model.work if "READY" in model.states(job, lot)]
     return st.sampled_from([*"abc", *ready])

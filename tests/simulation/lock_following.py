@@ -1,7 +1,7 @@
-"""What each command of locks must bring about, told by the model.
+"""The required effect of each lock command, by the model.
 
-Commands are followed in the order they were committed: the model works out what must have come
-of each, and fails when something else did.
+The model follows commands in the order of their commits. It computes the result of each and fails
+on any other.
 """
 
 from functools import singledispatch
@@ -48,7 +48,7 @@ from tests.simulation.lock_model import (
 
 @singledispatch
 def follow(command: Any, model: Model, outcome: Any) -> None:
-    """Fail unless this outcome, a result or a refusal, is right; then be as it is after it."""
+    """Fail unless this outcome, a result or a refusal, is correct; then apply its effect."""
     raise NotImplementedError(type(command))
 
 
@@ -75,7 +75,7 @@ def _(command: WireJob, model: Model, outcome: Any) -> None:
         str(command.stale or (old.stale if old is not None else "ignore")),
     )
     for lot in LOTS:
-        if lot in done and model.states(job, lot) != {"DONE"}:  # by what it was wired to before
+        if lot in done and model.states(job, lot) != {"DONE"}:  # by its earlier wiring
             model.work[job, lot].tries = 0
         rows = [model.made.get((dataset, lot)) for dataset in inputs]
         if any(row is not None and row.status == "READY" for row in rows):
@@ -99,7 +99,7 @@ def _(command: RegisterLots, model: Model, outcome: Any) -> None:
     assert outcome == len(fresh)
     for lot in fresh:
         row = Row("READY", OUTSIDE, UNKNOWN)
-        if (command.dataset, lot) in model.reasons:  # somebody holds it
+        if (command.dataset, lot) in model.reasons:  # a person holds it
             row.status, row.held_from = "HOLD", "READY"
         model.publish(command.dataset, lot, row)
         model.meet(model.around([command.dataset]), lot, -command.priority)
@@ -123,7 +123,7 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
             model.meet([command.job], lot)
     else:
         seen = {claimed.lot for claimed in outcome}
-        # Nothing tells a job without inputs of a lot, unless somebody named it before.
+        # A job without inputs only sees a lot that a command named before.
         known = [lot for lot in LOTS if wiring.inputs or (command.job, lot) in model.work]
         chosen = [
             lot
@@ -243,7 +243,7 @@ def _(command: Sweep, model: Model, outcome: Any) -> None:
     model.swept_at = model.now
 
 
-# What administrators do.
+# Effects of administrators' commands.
 
 
 @follow.register
@@ -276,7 +276,7 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
 
 
 def _stops(model: Model, job: str, lot: str, outcome: Any, *, running: bool) -> bool:
-    """Whether an action fails because nobody met the lot, or somebody works on it, or not."""
+    """Return whether an action fails because the lot is unknown or has a live claim."""
     if (job, lot) not in model.work:
         assert isinstance(outcome, NotFound), outcome
         return True
@@ -322,7 +322,7 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         _hold_lot(model, key)
     elif row is not None and row.status == "HOLD":
         others = model.reasons.get(key, set()) - {command.dataset}
-        if others:  # what it was made from, or its checks
+        if others:  # an input of it, or its checks
             assert isinstance(outcome, Conflict), outcome
             return
         assert outcome is None
@@ -332,7 +332,7 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         else:
             row.status, row.held_from = row.held_from or "ERROR", ""
         model.let_go(*key)
-    else:  # there is nothing to release, and nobody meets it
+    else:  # there is nothing to release, and no job has the lot
         assert isinstance(outcome, Conflict), outcome
         return
     model.meet(model.around([command.dataset]), command.lot)
@@ -375,7 +375,7 @@ def _(command: HoldWork, model: Model, outcome: Any) -> None:
 
 
 def _is_held_by_output(model: Model, job: str, lot: str) -> bool:
-    """Whether a job is held only because a person holds the lot that it writes."""
+    """Return whether a job is held only because a person holds the lot that it writes."""
     read = (*model.jobs[job].inputs, NOWHERE)
     if any(row.status == "HOLD" for d in read if (row := model.used.get((d, job, lot)))):
         return False

@@ -1,6 +1,6 @@
-"""What locks promise, told again in plain Python: dicts, no SQL, none of the code under test.
+"""A model of locks in plain Python, without SQL or any code under test.
 
-These are the rows and what follows from them; `lock_following` has what each command does to them.
+This file has the rows and their consequences. `lock_following` has the effect of each command.
 """
 
 from collections.abc import Iterable
@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from penstock.clock import HOUR, SECOND, Micros
 from penstock.locks.commands import ClaimedLot, ClaimRef
 
-LOTS = ("2", "9", "10", "100")  # in the order they are worked on
-OUTSIDE = ""  # who made a lot that no job made
-NOWHERE = OUTSIDE  # what a job reads that a person keeps from a lot
-# How far a job is by what it wrote: its status, and what that was before somebody held it.
+LOTS = ("2", "9", "10", "100")  # in the order of work
+OUTSIDE = ""  # the maker of a lot that no job made
+NOWHERE = OUTSIDE  # an input on which a person holds the job's work
+# A job's progress from its output row: the status, and the one before a hold.
 _WROTE = {
     ("READY", ""): "DONE",
     ("HOLD", "READY"): "DONE",
     ("HOLD", ""): "HOLD",
     ("HOLD", "ERROR"): "HOLD",
 }
-QUALITY = "!"  # why a lot is held whose checks failed
-UNKNOWN = "?"  # a version that was made, and not looked at yet
+QUALITY = "!"  # the reason of a hold after failed checks
+UNKNOWN = "?"  # an existing version whose id the model has not read yet
 
 
 @dataclass
 class Wiring:
-    """What a job reads and writes, and how it is tried."""
+    """The inputs and outputs of a job, and its retry settings."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -37,7 +37,10 @@ class Wiring:
 
 @dataclass
 class Row:
-    """A status row; `edition` tells versions apart before they are looked at, `token` claims."""
+    """A status row.
+
+    `edition` tells versions apart before their ids are read; `token` does so for claims.
+    """
 
     status: str
     by: str
@@ -49,7 +52,7 @@ class Row:
 
 @dataclass
 class Work:
-    """What is known of a job and a lot besides its rows."""
+    """The state of a job's lot apart from its rows."""
 
     rank: int = 0
     tries: int = 0
@@ -72,7 +75,7 @@ class Claim:
 
 @dataclass
 class Model:
-    """Everything that is true of locks at one moment."""
+    """The complete state of locks at one moment."""
 
     now: Micros
     swept_at: Micros = 0
@@ -83,20 +86,23 @@ class Model:
     work: dict[tuple[str, str], Work] = field(default_factory=dict)  # by job and lot
     claims: dict[str, Claim] = field(default_factory=dict)
     runs: dict[str, str] = field(default_factory=dict)  # the state of each
-    current: dict[str, Row] = field(default_factory=dict)  # what was published last, by dataset
+    current: dict[str, Row] = field(default_factory=dict)  # the last publication, by dataset
     reasons: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # by dataset and lot
     editions: int = 0
 
-    # What follows from the rows.
+    # Consequences of the rows.
 
     def states(self, job: str, lot: str) -> set[str]:
-        """Where a job stands with a lot; two answers while a back-off is over and unswept."""
+        """Return the state of a job's lot;
+
+        two states while a backoff has ended and was not swept.
+        """
         wiring = self.jobs[job]
         if self.claim_on(job, lot) is not None:
             return {"RUNNING"}
         read = (*wiring.inputs, NOWHERE)
         own = {row.status for d in read if (row := self.used.get((d, job, lot)))}
-        if not own:  # what it wrote tells how far it is
+        if not own:  # the output row shows the progress
             rows = [self.made.get((d, lot)) for d in wiring.outputs]
             wrote = [(row.status, row.held_from) for row in rows if row and row.by == job]
             own = {_WROTE[told] for told in wrote if told in _WROTE}
@@ -116,34 +122,34 @@ class Model:
         return {"LATER", "READY"} if not_before > self.swept_at else {"READY"}
 
     def claim_on(self, job: str, lot: str) -> Claim | None:
-        """The live claim of a job on a lot."""
+        """Return the live claim of a job on a lot."""
         return next((c for c in self.claims.values() if (c.job, c.lot) == (job, lot)), None)
 
     def is_live(self, ref: ClaimRef) -> bool:
-        """Whether this is a claim with its own token."""
+        """Return whether this claim is live under its own token."""
         return ref.id in self.claims and self.claims[ref.id].token == ref.token
 
     def meet(self, jobs: Iterable[str], lot: str, rank: int = 0) -> None:
-        """These jobs have something to do with a lot from now on."""
+        """Add the lot to the work of these jobs."""
         for job in jobs:
             work = self.work.setdefault((job, lot), Work(rank))
             if rank < 0 and self.claim_on(job, lot) is None:
                 work.rank = min(work.rank, rank)
 
     def around(self, datasets: Iterable[str]) -> list[str]:
-        """The jobs that read or write these datasets."""
+        """Return the jobs that read or write these datasets."""
         wanted = set(datasets)
         return [job for job, w in self.jobs.items() if wanted & {*w.inputs, *w.outputs}]
 
     def writers(self, datasets: Iterable[str]) -> list[str]:
-        """The jobs that write these datasets."""
+        """Return the jobs that write these datasets."""
         wanted = set(datasets)
         return [job for job, w in self.jobs.items() if wanted & {*w.outputs}]
 
-    # How claims change the rows.
+    # Effects of claims on the rows.
 
     def take(self, claimed: ClaimedLot, owner: str, lease_seconds: int) -> None:
-        """A claim was given, as it must be."""
+        """Record a claim and check that it was correct."""
         job, lot = claimed.job, claimed.lot
         wiring, work = self.jobs[job], self.work[job, lot]
         work.tries += 1
@@ -178,12 +184,12 @@ class Model:
         self.meet(self.writers(wiring.outputs), lot)
 
     def _write(self, dataset: str, lot: str, status: str, job: str) -> None:
-        """Change an OUTPUT row; what was published before stays what it was."""
+        """Change an OUTPUT row. The published version stays."""
         row = self.made.setdefault((dataset, lot), Row(status, job))
         row.status, row.by, row.held_from = status, job, ""
 
     def complete(self, claim_id: str, versions: dict[str, str]) -> None:
-        """A claim has published these versions."""
+        """Record that a claim published these versions."""
         claim = self.claims.pop(claim_id)
         job, lot = claim.job, claim.lot
         assert versions.keys() == set(claim.outputs)
@@ -191,20 +197,20 @@ class Model:
             self.used[dataset, job, lot].status = "DONE"
         for dataset in claim.outputs:
             row = Row("READY", job, versions[dataset], token=claim.token)
-            if self.made[dataset, lot].held_from:  # what it was made from is held by now
+            if self.made[dataset, lot].held_from:  # an input of it was held meanwhile
                 row.status, row.held_from = "HOLD", "READY"
             self.publish(dataset, lot, row)
         self.runs[claim_id] = "COMPLETED"
         self.meet(self.around(claim.outputs), lot, self.work[job, lot].rank)
 
     def publish(self, dataset: str, lot: str, row: Row) -> None:
-        """A lot has a new version."""
+        """Record a new version of a lot."""
         self.editions += 1
         row.edition = self.editions
         self.made[dataset, lot] = self.current[dataset] = row
 
     def fail(self, claim_id: str, *, expired: bool) -> None:
-        """A claim has ended badly: it is tried again, or held."""
+        """End a claim as failed: retry it, or hold the lot."""
         claim = self.claims[claim_id]
         wiring, work = self.jobs[claim.job], self.work[claim.job, claim.lot]
         spent = work.tries >= wiring.tries_max
@@ -224,15 +230,15 @@ class Model:
         self.meet(self.writers(claim.outputs), claim.lot)
 
     def give_back(self, claim_id: str) -> None:
-        """A claim has ended without a result; it was no try."""
+        """End a claim without a result. It costs no try."""
         claim = self.claims[claim_id]
         self.work[claim.job, claim.lot].tries -= 1
         self._stop(claim_id, "ERROR", "ABORTED")
 
-    # What follows from holds, checks and new versions.
+    # Effects of holds, checks and new versions.
 
     def hold_made_of(self, root: str, lot: str) -> None:
-        """Hold what was made, or is being made, of a lot."""
+        """Hold the outputs, finished or in progress, that depend on a lot."""
         level, seen = [root], {root}
         while level:
             level = [d for d in dict.fromkeys(self._made_of(level, lot)) if d not in seen]
@@ -250,11 +256,11 @@ class Model:
         for (source, job, of), row in self.used.items():
             if of == lot and source in datasets:
                 made = [(d, output) for (d, of), output in self.made.items() if of == lot]
-                by = job, row.token  # whatever the job was wired to since
+                by = job, row.token  # under any wiring since then
                 yield from (d for d, output in made if (output.by, output.token) == by)
 
     def let_go(self, root: str, lot: str) -> None:
-        """What was held for a lot is not any more, unless for something else."""
+        """Release the holds that a lot caused, unless another lot causes them too."""
         for key, reasons in list(self.reasons.items()):
             if key[1] != lot or root not in reasons:
                 continue
@@ -267,7 +273,7 @@ class Model:
                 row.held_from = ""
 
     def beyond_held(self) -> set[str]:
-        """Jobs that work on what is made of a held dataset, and not on that itself."""
+        """Return the jobs that read dependents of a held dataset, and not the dataset itself."""
         found: set[str] = set()
         for root in self.held - self.jobs.keys():
             level, seen, readers = [root], {root}, set[str]()
@@ -280,14 +286,15 @@ class Model:
         return found
 
     def end_backoffs(self) -> None:
-        """Work that is done waits for nothing."""
+        """End the backoff of finished work."""
         for (job, lot), work in self.work.items():
             if self.states(job, lot) == {"DONE"}:
                 work.not_before = 0
 
     def make_stale_again(self) -> None:
-        """What was made of a version that is not the last is to be made again, where that is
-        asked for; nothing new can be read for it, so that one look is enough.
+        """Mark outputs of old versions as stale, for jobs that want this.
+
+        No job can read a new version meanwhile, so one pass is enough.
         """
         for job, wiring in self.jobs.items():
             for lot in LOTS if wiring.stale == "rerun" else ():

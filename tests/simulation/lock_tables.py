@@ -1,4 +1,4 @@
-"""The tables of locks as a database has them, and what must hold of them whatever happened."""
+"""The tables of locks in a database, and their invariants."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ SHAPES: dict[str, Any] = {
 
 
 class LockTables:
-    """All rows of locks and of the catalog beneath them; equal when every row is."""
+    """All rows of locks and of the catalog below them. Two are equal if every row is."""
 
     def __init__(self, tx: Transaction) -> None:
         self.rows = {name: tx.rows(shape, f"every_{name}") for name, shape in SHAPES.items()}
@@ -57,17 +57,17 @@ class LockTables:
     __hash__ = None  # type: ignore[assignment]
 
     def _sorted(self) -> dict[str, list[Any]]:
-        return {name: sorted(found, key=repr) for name, found in self.rows.items()}
+        return {name: sorted(rows, key=repr) for name, rows in self.rows.items()}
 
     def pins(self) -> dict[tuple[str, str], str]:
-        """Which version each run reads of each dataset."""
+        """Return the version of each dataset that each run reads."""
         return {
             (r.run_id, r.dataset_id): r.version_id for r in self.io if r.role == DatasetRole.INPUT
         }
 
 
 def broken_promises(tables: LockTables) -> Iterator[str]:
-    """What does not hold, without any model of what should have happened."""
+    """Return the broken invariants, without comparison to a model."""
     live = {row.run_id: row for row in tables.work if row.state == "RUNNING"}
     yield from _one_writer(tables, live)
     for row in live.values():
@@ -79,35 +79,35 @@ def broken_promises(tables: LockTables) -> Iterator[str]:
             yield f"{run} is RUNNING, but no claim is"
     for dataset in tables.datasets.values():
         yield from _current(tables, dataset)
-    known = {(row.dataset_id, row.lot) for row in tables.reasons}
+    with_reason = {(row.dataset_id, row.lot) for row in tables.reasons}
     for status in tables.status:
-        is_there = (status.dataset_id, status.lot) in known
+        is_there = (status.dataset_id, status.lot) in with_reason
         waits = bool(status.held_from) or (status.status == "HOLD" and status.run_id is None)
         if status.role == DatasetRole.OUTPUT and is_there != waits:
             yield f"{status} is held for {'something' if is_there else 'nothing'}"
 
 
 def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator[str]:
-    """Of a job on a lot, and of a lot of a dataset; rows in RUNNING are those of live claims."""
+    """Each job's lot and each dataset's lot has one writer. Rows in RUNNING have live claims."""
     outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == DatasetRole.OUTPUT)
     yield from (f"two rows for the output {key}" for key, many in outputs.items() if many > 1)
-    found = {
+    running = {
         (row.role, row.dataset_id, row.lot, row.job_id, row.run_id)
         for row in tables.status
         if row.status == "RUNNING"
     }
-    for key in found:
+    for key in running:
         claim = live.get(key[-1])
         if claim is None or (claim.lot, claim.job_id) != key[2:4]:
             yield f"a row in RUNNING that no claim has: {key}"
     for run_id, dataset in tables.pins():
         row = live.get(run_id)
-        if row is not None and ("INPUT", dataset, row.lot, row.job_id, run_id) not in found:
+        if row is not None and ("INPUT", dataset, row.lot, row.job_id, run_id) not in running:
             yield f"no row in RUNNING for what {row} reads: {dataset}"
 
 
 def _current(tables: LockTables, dataset: rows.DatasetRow) -> Iterator[str]:
-    """What is current was completed, or declared."""
+    """The current version was completed or declared."""
     if dataset.current_version_id is None:
         return
     version = tables.versions.get(dataset.current_version_id)
@@ -122,7 +122,7 @@ def _current(tables: LockTables, dataset: rows.DatasetRow) -> Iterator[str]:
 
 
 class Memory:
-    """What must never change once it was seen."""
+    """Values that must never change once they were seen."""
 
     def __init__(self) -> None:
         self._pins: dict[tuple[str, str], str] = {}
@@ -132,7 +132,7 @@ class Memory:
         self._log: list[LogRow] = []
 
     def changed(self, tables: LockTables) -> Iterator[str]:
-        """What has changed nevertheless; then remember what is new."""
+        """Return the values that have changed, then record the new ones."""
         pins = tables.pins()
         ended = {key: run for key, run in tables.runs.items() if run.state in RUN.terminal}
         settled = {
@@ -153,7 +153,7 @@ class Memory:
         self._tokens, self._log = tokens, tables.log
 
     def has_version(self, version_id: str | None) -> bool:
-        """Whether this version was there when last seen."""
+        """Return whether this version existed at the last look."""
         return version_id in self._versions
 
 
@@ -164,24 +164,24 @@ def _differences(what: str, before: dict[Any, Any], after: dict[Any, Any]) -> It
 
 
 def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[str]:
-    """Where the database and the model differ; the model learns what it cannot know."""
+    """Return the differences between database and model. The model copies unknown values."""
     _learn(tables, model)
     names = tables.names
-    made, used = {}, {}
+    rows_seen, used = {}, {}
     for row in tables.status:
-        shown = Row(row.status, names[row.job_id], row.version_id, row.held_from)
+        row_of_lot = Row(row.status, names[row.job_id], row.version_id, row.held_from)
         if row.role == DatasetRole.OUTPUT:
             key = names[row.dataset_id], row.lot
-            made[key] = shown
-            known = model.made.get(key)
-            if known is not None and known.version == UNKNOWN:
-                known.version = row.version_id
+            rows_seen[key] = row_of_lot
+            model_row = model.made.get(key)
+            if model_row is not None and model_row.version == UNKNOWN:
+                model_row.version = row.version_id
                 if row.version_id is None or memory.has_version(row.version_id):
                     yield f"{key} has no version of its own: {row}"
         else:
-            used[names[row.dataset_id], names[row.job_id], row.lot] = shown
-    yield from _differences("model's output", dict(model.made), made)
-    yield from _differences("output", made, dict(model.made))
+            used[names[row.dataset_id], names[row.job_id], row.lot] = row_of_lot
+    yield from _differences("model's output", dict(model.made), rows_seen)
+    yield from _differences("output", rows_seen, dict(model.made))
     yield from _differences("model's input", dict(model.used), used)
     yield from _differences("input", used, dict(model.used))
     quality = {EXTERNAL_JOB: QUALITY}
@@ -202,19 +202,19 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
 
 
 def _learn(tables: LockTables, model: Model) -> None:
-    """Which lots a job has met only matters where there is something to do."""
-    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
-    for key, row in found.items():
+    """Copy the lots that each job has seen. They matter only where there is work."""
+    rows = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    for key, row in rows.items():
         model.work.setdefault(key, Work(rank=row.rank))
     for key in list(model.work):
-        if key not in found and model.states(*key) == {"WAITING"}:
+        if key not in rows and model.states(*key) == {"WAITING"}:
             del model.work[key]
 
 
 def _work(tables: LockTables, model: Model) -> Iterator[str]:
-    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
-    yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
-    for key, row in found.items():
+    rows = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    yield from (f"no work row for {key}" for key in model.work.keys() - rows.keys())
+    for key, row in rows.items():
         work, states = model.work[key], model.states(*key)
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"

@@ -1,7 +1,7 @@
-"""A worker in a process of its own, to be killed: it claims lots, works on them and ends them.
+"""A worker in a separate process, to be killed: it claims lots, works on them and ends them.
 
-It is a script that needs nothing but Python, so that another one starts at once. What it does to
-a claim is in its journal before it does it, and what came of it after.
+The script needs only the standard library, so that it starts at once. Before each change of a claim
+it writes the change to its journal, and afterwards the result.
 """
 
 import http.client
@@ -22,16 +22,16 @@ Document = dict[str, Any]
 
 
 class Journal:
-    """Lines that are in the file as soon as they are written, whatever happens next."""
+    """A file whose lines survive a kill of the process."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def write(self, what: str, claim: Document, **more: Any) -> None:
-        """Note one thing about a claim."""
-        known = {"what": what, "claim": claim["id"], "token": claim["token"]}
-        known |= {"job": claim["job"], "lot": claim["lot"]}
-        os.write(self._file, json.dumps(known | more).encode() + b"\n")
+        """Write a line about a claim."""
+        entry = {"what": what, "claim": claim["id"], "token": claim["token"]}
+        entry |= {"job": claim["job"], "lot": claim["lot"]}
+        os.write(self._file, json.dumps(entry | more).encode() + b"\n")
 
 
 class Server:
@@ -48,14 +48,14 @@ class Server:
         )
 
     def post(self, path: str, body: Document) -> tuple[int | None, Any]:
-        """The status and the document; no status if there was no answer."""
+        """Return the status and the document, or no status if there was no answer."""
         headers = {"Content-Type": "application/json"}
         try:
             self._connection.request("POST", BASE + path, json.dumps(body), headers)
             answer = self._connection.getresponse()
             return answer.status, json.loads(answer.read())
         except (http.client.HTTPException, ConnectionError):
-            # A worker that was stopped for long finds its connection closed.
+            # The server closes the connection of a worker that was stopped for long.
             self._connection.close()
             self._connection = self._connect()
             return None, None
@@ -76,7 +76,7 @@ class Worker:
         self._at_once: int = settings["at_once"]
 
     def run(self) -> None:
-        """Claim, work, end; for ever."""
+        """Claim, work and end, without end."""
         claims: list[Document] = []
         while True:
             claims = claims or self._claim()
@@ -145,7 +145,7 @@ class Worker:
         return []
 
     def _go_on(self, claims: list[Document]) -> list[Document]:
-        """Complete them by the call that claims the next."""
+        """Complete claims with the call that claims the next ones."""
         self._work(claims[-1])
         for claim in claims:
             self._journal.write("complete", claim)

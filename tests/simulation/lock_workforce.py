@@ -1,4 +1,4 @@
-"""Worker processes that are killed and stopped in the middle of their work, and what they wrote."""
+"""Worker processes that are killed and stopped during their work, and their journals."""
 
 import json
 import os
@@ -25,11 +25,11 @@ Document = dict[str, Any]
 
 
 class Plan(NamedTuple):
-    """How many work on what, and how often they are disturbed."""
+    """The numbers of workers, lots and disturbances."""
 
     workers: int
     lots: int
-    crashes: int  # workers killed, or stopped until their claims are over
+    crashes: int  # workers killed, or stopped until their claims expire
     resubmissions: int
     at_once: int  # claims of one call, at most
     work_seconds: float
@@ -58,27 +58,27 @@ class Worker:
                 [sys.executable, "-S", str(SCRIPT), json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
                 stderr=errors,
-                # Who stands still in a group whose shell ends is sent SIGCONT by the kernel.
+                # The kernel sends SIGCONT to a stopped process in a group whose shell ends.
                 start_new_session=True,
             )
 
     def notes(self) -> list[Note]:
-        """What it has written; a line that it was killed in is left out."""
+        """Return the lines of its journal, without a line cut by a kill."""
         if not self._journal.exists():
             return []
         lines = self._journal.read_text().split("\n")[:-1]
-        found = [json.loads(line) for line in lines]
+        entries = [json.loads(line) for line in lines]
         return [
             Note(line.pop("what"), line.pop("claim"), line.pop("job"), line.pop("lot"), line)
-            for line in found
+            for line in entries
         ]
 
     def untouched(self) -> list[str]:
-        """The claims that it has and has not begun to end."""
+        """Return the claims that it holds and has not begun to end."""
         return [claim for claim, what in self._last().items() if what == "claimed"]
 
     def is_answered(self) -> bool:
-        """Whether it has heard, and written, what became of every claim that it began to end."""
+        """Return whether the journal has the result of every claim that it began to end."""
         return not {"complete", "fail", "release"} & set(self._last().values())
 
     def _last(self) -> dict[str, str]:
@@ -89,14 +89,14 @@ class Worker:
         assert self._process.poll() is None, self._errors.read_text()
 
     def stop(self) -> None:
-        """Have it stand still, as if the machine slept, and return when it does."""
+        """Stop the process, as if the machine slept, and return when it has stopped."""
         self._process.send_signal(signal.SIGSTOP)
-        shown = psutil.Process(self._process.pid)
-        while shown.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+        process = psutil.Process(self._process.pid)
+        while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
             os.sched_yield()
 
     def go_on(self) -> None:
-        """Have it go on as if nothing had happened."""
+        """Continue the process."""
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -106,7 +106,7 @@ class Worker:
 
 
 class Workforce:
-    """Workers of two jobs on one or more servers: b reads what a makes."""
+    """Workers of two jobs on one or more servers. Job b reads the output of job a."""
 
     def __init__(self, urls: Sequence[str], folder: Path, plan: Plan, seed: int) -> None:
         self._urls = urls
@@ -120,8 +120,8 @@ class Workforce:
         self._everybody: list[Worker] = []
         self._working: list[Worker] = []
         self._stopped: list[tuple[Worker, list[str]]] = []
-        self.killed: dict[str, list[str]] = {}  # claims that each had, by owner
-        self.delayed: list[str] = []  # claims that were over when their worker went on
+        self.killed: dict[str, list[str]] = {}  # claims that each held, by owner
+        self.delayed: list[str] = []  # claims that had expired when their worker continued
         self.resubmitted: list[tuple[str, str]] = []  # job and lot
 
     def __enter__(self) -> Self:
@@ -135,13 +135,13 @@ class Workforce:
         self._client.close()
 
     def notes(self) -> Iterator[tuple[str, Note]]:
-        """All that was written by anybody, by owner."""
+        """Return all journals, by owner."""
         for worker in self._everybody:
             for note in worker.notes():
                 yield worker.owner, note
 
     def ask(self, method: str, path: str, body: Document | None = None) -> Any:
-        """A call of an administrator, which must succeed."""
+        """Make a call of an administrator, which must succeed."""
         answer = self._client.request(method, path, json=body)
         assert answer.status_code == 200, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
@@ -199,7 +199,7 @@ class Workforce:
             self._working.remove(worker)
 
     def _wake(self) -> None:
-        """Let those go on whose claims are over."""
+        """Continue the workers whose claims have expired."""
         for worker, claims in list(self._stopped):
             states = [self.ask("GET", f"/claims/{claim}")["state"] for claim in claims]
             if "RUNNING" not in states:
@@ -209,7 +209,7 @@ class Workforce:
                 worker.go_on()
 
     def _resubmit(self, most: int = 1) -> None:
-        """Have lots that are done worked on again; nobody else does, so they are still done."""
+        """Resubmit done lots. No other process does, so they are still done."""
         job = self._chance.choice(["a", "b"])
         path = f"/namespaces/ns/jobs/{job}"
         done = self.ask("GET", f"{path}/lots?state=DONE&limit=200")["lots"]
@@ -220,5 +220,5 @@ class Workforce:
 
     def _is_done(self, job: str) -> bool:
         path = f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=1"
-        found: int = self.ask("GET", path)["totalCount"]
-        return found == self._plan.lots
+        total: int = self.ask("GET", path)["totalCount"]
+        return total == self._plan.lots

@@ -1,8 +1,7 @@
-"""Stories for the convergence tests: what was there before, and the events of one run.
+"""Stories for the convergence tests: earlier events, and the events of one run.
 
-Now and then a child of it speaks as well.
-
-Values come from small sets, so that times, names and facets collide.
+Sometimes a child of the run sends events too. Values come from small sets, so that times, names and
+facets collide.
 """
 
 from collections.abc import Sequence
@@ -23,19 +22,19 @@ NAMES = [("s3://lake", "orders"), ("s3://lake", "a/b c"), ("pg://db:5432", "publ
 
 
 class Story(msgspec.Struct, frozen=True):
-    """What came before in any order, and the events of a run, or its child, by their times."""
+    """The earlier events in any order, and the events of a run or its child by time."""
 
     background: list[Document]
     run: list[Document]
 
 
 def times() -> st.SearchStrategy[str]:
-    """One of a few moments in two hours."""
+    """Draw one of a few times within two hours."""
     return st.integers(0, 5).map(lambda step: f"2026-03-01T1{step // 4}:{step % 4}5:00Z")
 
 
 def optional_facets(**choices: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
-    """Any part of these facets, mostly small parts."""
+    """Draw any subset of these facets, mostly a small one."""
     return st.fixed_dictionaries({}, optional=choices)
 
 
@@ -83,7 +82,7 @@ def dataset_facets() -> st.SearchStrategy[Document]:
 
 @st.composite
 def mentions(draw: st.DrawFn, side: str) -> Document:
-    """A dataset as an event names it."""
+    """Draw a dataset as an event names it."""
     namespace, name = draw(st.sampled_from(NAMES))
     facets = draw(dataset_facets())
     if draw(st.booleans()):
@@ -125,7 +124,7 @@ def run_events(
     streams: bool = False,
     other_names: Sequence[str] = (),
 ) -> Document:
-    """One event of a run, under the name of its job or another one."""
+    """Draw one event of a run, with the name of its job or another one."""
     job = draw(st.sampled_from([job, *other_names]))
     return {
         "eventTime": draw(times()),
@@ -140,7 +139,7 @@ def run_events(
 
 @st.composite
 def child_events(draw: st.DrawFn) -> Document:
-    """A run that was begun by the one that the story is about, and says so."""
+    """Draw a run whose parent is the run of the story."""
     parent = {"run": {"runId": RUN_ID}, "job": {"namespace": "jobs", "name": "j"}}
     return {
         "eventTime": draw(times()),
@@ -155,7 +154,7 @@ def child_events(draw: st.DrawFn) -> Document:
 
 @st.composite
 def dataset_events(draw: st.DrawFn) -> Document:
-    """A dataset stated without a run."""
+    """Draw an event of a dataset without a run."""
     mention = draw(mentions("input"))
     return {
         "eventTime": draw(times()),
@@ -166,7 +165,7 @@ def dataset_events(draw: st.DrawFn) -> Document:
 
 @st.composite
 def job_events(draw: st.DrawFn) -> Document:
-    """A job stated without a run."""
+    """Draw an event of a job without a run."""
     return {
         "eventTime": draw(times()),
         "job": {"namespace": "jobs", "name": "j", "facets": draw(job_facets(streams=False))},
@@ -178,7 +177,7 @@ def job_events(draw: st.DrawFn) -> Document:
 
 @st.composite
 def other_run_events(draw: st.DrawFn) -> Document:
-    """An event of a run before: of the same job, of another, or of a parent."""
+    """Draw an event of an earlier run: of the same job, another job or a parent."""
     run, job = draw(
         st.sampled_from([*zip(OTHER_RUNS, "jk", strict=True), (PARENT_RUNS[0], "flow")])
     )
@@ -190,7 +189,7 @@ def other_run_events(draw: st.DrawFn) -> Document:
 
 @st.composite
 def deletions(draw: st.DrawFn) -> Document:
-    """Somebody deletes a dataset or a job by hand, if it is there."""
+    """Draw a deletion of a dataset or job by an administrator."""
     job, dataset = ("jobs", "j"), st.sampled_from(NAMES)
     delete = draw(
         st.one_of(st.tuples(st.just("job"), st.just(job)), st.tuples(st.just("dataset"), dataset))
@@ -205,17 +204,17 @@ def deletions(draw: st.DrawFn) -> Document:
 
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
-    """What was there before, and the events of one run that ends in at most one way."""
+    """Draw the earlier events, and the events of one run that ends in at most one way."""
     before = st.one_of(other_run_events(), dataset_events(), job_events(), deletions())
     terminal = draw(st.sampled_from(TERMINAL))
     streams = draw(st.integers(0, 4)) == 0
-    # What a stream publishes at once stays published: under two names it is beyond what converges.
+    # A stream publishes at once. With two names for a dataset its versions need not converge.
     names = ("unknown", "k") if not streams and draw(st.booleans()) else ()
     run = run_events(RUN_ID, "j", terminal, streams=streams, other_names=names)
     events = draw(st.lists(run, min_size=1, max_size=6))
     events += draw(st.lists(child_events(), max_size=1))
     background = draw(st.lists(before, max_size=4))
-    # A run that drops a dataset and reports its end for two times is beyond what converges.
+    # A run that drops a dataset and reports its end with two times need not converge.
     if len({event["eventTime"] for event in events if event["eventType"] == terminal}) > 1:
         _forget_drops(events)
     return Story(background, sorted(events, key=lambda e: e["eventTime"]))
@@ -223,12 +222,12 @@ def stories(draw: st.DrawFn) -> Story:
 
 def _forget_drops(events: list[Document]) -> None:
     for event in events:
-        stated = [event["dataset"]] if "dataset" in event else []
-        for mention in [*event.get("outputs", ()), *event.get("inputs", ()), *stated]:
+        declared = [event["dataset"]] if "dataset" in event else []
+        for mention in [*event.get("outputs", ()), *event.get("inputs", ()), *declared]:
             mention["facets"].pop("lifecycleStateChange", None)
 
 
-# What each run of a history reads and writes: never the same dataset.
+# The datasets that each run of a history reads and writes, never the same one for both.
 _SIDES = {
     RUN_ID: ("j", "COMPLETE", NAMES[:1], NAMES[1:]),
     OTHER_RUNS[0]: ("j", "COMPLETE", NAMES[1:2], NAMES[::2]),
@@ -238,7 +237,7 @@ _SIDES = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Document]:
-    """Events of several runs and statements without a run, one after the other in time."""
+    """Draw events of several runs and events without a run, in order of time."""
     runs = [run_events(run, job, end) for run, (job, end, _, _) in _SIDES.items()]
     events = draw(
         st.lists(st.one_of(*runs, dataset_events(), job_events()), min_size=1, max_size=8)
@@ -247,13 +246,13 @@ def histories(draw: st.DrawFn) -> list[Document]:
     for minute, event in enumerate(events):
         event["eventTime"] = f"2026-03-01T10:{minute:02}:00Z"
         if "run" in event:
-            _keep_to_its_sides(event, ended)
+            _fix_sides(event, ended)
         elif "job" in event:
-            event["outputs"] = [m for m in event["outputs"] if m["name"] not in _named(event)]
+            event["outputs"] = [m for m in event["outputs"] if m["name"] not in _datasets_of(event)]
     return events
 
 
-def _keep_to_its_sides(event: Document, ended: set[str]) -> None:
+def _fix_sides(event: Document, ended: set[str]) -> None:
     run = event["run"]["runId"]
     _, _, reads, writes = _SIDES[run]
     event["inputs"] = [m for m in event["inputs"] if (m["namespace"], m["name"]) in reads]
@@ -264,5 +263,5 @@ def _keep_to_its_sides(event: Document, ended: set[str]) -> None:
         ended.add(run)
 
 
-def _named(event: Document) -> set[str]:
+def _datasets_of(event: Document) -> set[str]:
     return {mention["name"] for mention in event["inputs"]}

@@ -1,4 +1,4 @@
-"""Everything that the catalog's tables hold, as values that tests compare."""
+"""The contents of the catalog's tables, as values that tests compare."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ SHAPES: Mapping[str, type[msgspec.Struct]] = {
     "search_doc": rows.SearchRow,
     "tally": Tally,
 }
-# Objects whose keys stand in no particular order; each facet is kept word for word.
+# Objects whose keys have no fixed order. Facets are kept word for word.
 _FACETS = frozenset({"facets", "job_facets", "observed", "declared"})
 _STAMPS = frozenset({"stamps", "declared_stamps"})
 _decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -57,7 +57,7 @@ Seen = dict[str, list[dict[str, Any]]]
 
 
 def visible(tx: Transaction) -> Seen:
-    """All rows that doors can show, in an order of their own; the log of events is left out."""
+    """Return all rows that doors can show, sorted, without the log of events."""
     return {
         table: sorted((_plain(row) for row in tx.rows(shape, f"every_{table}")), key=repr)
         for table, shape in SHAPES.items()
@@ -65,21 +65,21 @@ def visible(tx: Transaction) -> Seen:
 
 
 def differences(one: Seen, other: Seen) -> dict[str, list[dict[str, Any]]]:
-    """What only one of the two has, for the message of a failed test."""
-    found = {}
+    """Return the rows that only one of the two has, for the message of a failed test."""
+    rows = {}
     for table in SHAPES:
         lost = [{"only": "first"} | row for row in one[table] if row not in other[table]]
         gained = [{"only": "second"} | row for row in other[table] if row not in one[table]]
         if lost or gained:
-            found[table] = lost + gained
-    return found
+            rows[table] = lost + gained
+    return rows
 
 
 def _plain(row: msgspec.Struct) -> dict[str, Any]:
-    shown = {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
-    if shown.get("hidden") == 0:
-        shown.pop("hidden_at", None)  # it means something only while the thing is hidden
-    return shown
+    values = {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
+    if values.get("hidden") == 0:
+        values.pop("hidden_at", None)  # only relevant while the thing is hidden
+    return values
 
 
 def _value(name: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A chain of arcs whose engines and workers are killed: all of it ends complete, and right.
+"""A chain of arcs whose engines and workers are killed: every lot ends complete and correct.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 import random
@@ -16,8 +16,8 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.plane import Plane
 from penstock.states import RunState
-from tests.checked import assert_all_holds
 from tests.dask_cluster import Cluster
+from tests.invariants import assert_all_holds
 from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation import arc_chain
@@ -25,19 +25,19 @@ from tests.simulation.arc_chain import Arrivals
 from tests.simulation.arc_workforce import EngineProcess
 from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 LOOK_SECONDS = 0.1
 CLOCK = "clock"
 
 
 class Plan(NamedTuple):
-    """How much there is to do, and how it is disturbed."""
+    """The amount of work and of disturbance."""
 
     lots: int
     engines: int
-    kills: int  # of engines, one after so much of the work
-    failures: int  # runs of a workload in a hundred; a tenth of that kill their process
+    kills: int  # of engines, each after this share of the work
+    failures: int  # failing runs of a workload in a hundred; a tenth of them kill their process
     lease_seconds: int = 3
 
 
@@ -53,7 +53,7 @@ def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
 
 
 class Fire:
-    """Engines on one database, which watch what arrives, and who kills them."""
+    """Engines on one database that watch arrivals, and the code that kills them."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Fire:
         return total * (self.killed + 0.5) / (self._plan.kills + 1)
 
     def _kill_one(self) -> None:
-        """A worker of one engine, or of the cluster; and another engine whole."""
+        """Kill a worker of one engine or of the cluster, and another engine as a whole."""
         if self._cluster is not None:
             self._cluster.kill_any()
         engine = self._chance.choice(self._engines)
@@ -144,7 +144,7 @@ def stress(
     monkeypatch: pytest.MonkeyPatch,
     cluster: Cluster | None = None,
 ) -> None:
-    """Let objects arrive for the chain, disturb it, and look at everything."""
+    """Add objects for the chain, disturb the engines, and check everything."""
     monkeypatch.setenv(arc_chain.FAILURES, f"{plan.failures}/{seed}")
     settings = Settings(
         database=url, objects=f"{store}/own", ingest_folder=str(folder / "ingest"), sweep_seconds=1
@@ -173,7 +173,7 @@ def stress(
     )
 
 
-def test_a_chain_under_fire_ends_complete_and_right(
+def test_a_chain_survives_kills_complete_and_correct(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite with local files."""
@@ -181,26 +181,26 @@ def test_a_chain_under_fire_ends_complete_and_right(
     stress(url, str(tmp_path), tmp_path, SHORT, 1, monkeypatch)
 
 
-def test_a_chain_on_an_s3_server_under_fire_ends_complete_and_right(
+def test_a_chain_on_s3_survives_kills_complete_and_correct(
     postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stress(postgresql_url, bucket_url, tmp_path, SHORT, 1, monkeypatch)
 
 
 @pytest.mark.stress
-def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right(
+def test_a_chain_of_2000_lots_survives_kills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
-    stress(url, str(tmp_path), tmp_path, LONG, made_up_seed(), monkeypatch)
+    stress(url, str(tmp_path), tmp_path, LONG, random_seed(), monkeypatch)
 
 
 @pytest.mark.stress
-def test_a_chain_of_2000_lots_on_a_cluster_whose_workers_are_killed_ends_complete_and_right(
+def test_a_chain_of_2000_lots_survives_kills_of_dask_workers(
     postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL with an S3 server, and Dask."""
-    seed = made_up_seed()
+    """PostgreSQL with an S3 server and Dask."""
+    seed = random_seed()
     monkeypatch.setenv(arc_chain.FAILURES, f"{LONG.failures}/{seed}")
     cluster = Cluster(tmp_path / "dask")
     try:

@@ -1,4 +1,4 @@
-"""Random commands on an arc: the states that are derived for its lots follow the table ARC."""
+"""Random commands on an arc: the derived states of its lots follow the table ARC."""
 
 import random
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OUTPUTS = (("made",), ("made", "extra"))
 
 @dataclass
 class Story:
-    """One arc, two lots, and everything that can happen to them."""
+    """One arc, two lots, and all commands on them."""
 
     site: Site
     chance: random.Random
@@ -130,7 +130,7 @@ class Story:
         self.send(NoteAttempts(ARC_ID, lot, runs, ManifestState.REMOVED))
 
 
-def test_random_commands_make_only_moves_of_the_arc_table(tmp_path: Path) -> None:
+def test_random_commands_make_only_transitions_of_the_arc_table(tmp_path: Path) -> None:
     with open_site(sqlite_database(tmp_path / "penstock.db")) as site:
         story = Story(site, random.Random(7))
         story.declare()

@@ -1,4 +1,4 @@
-"""Events of a run end in the same state whatever order they come in, and however often."""
+"""Convergence: the events of a run give the same state in any order and with any repetition."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from penstock.store.unit_of_work import NeedsOwnTransaction, write_changes
 from penstock.store.write_queue import Command
-from tests.checked import broken_invariants, inside
+from tests.invariants import broken_invariants, transaction_view
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import RUN_ID, Document, Story, histories, stories
@@ -28,18 +28,18 @@ NOW = 1_800_000_000_000_000
 LIMITS = Limits()
 
 
-class _TakeBack(Exception):
-    """Leaves a write without a trace."""
+class _RollBack(Exception):
+    """Raised to roll a write back."""
 
 
 @contextmanager
-def taken_back(database: Database) -> Iterator[Transaction]:
-    """A write transaction that is rolled back, so that the next story finds nothing."""
+def rolled_back(database: Database) -> Iterator[Transaction]:
+    """A write transaction that is rolled back, so that the next story starts empty."""
     try:
         with database.write() as tx:
             yield tx
-            raise _TakeBack
-    except _TakeBack:
+            raise _RollBack
+    except _RollBack:
         pass
 
 
@@ -51,7 +51,7 @@ class Receiver:
         self._uow = UnitOfWork()
 
     def receive(self, events: Sequence[Document], *, forget: bool = False) -> None:
-        """Fold one batch; `forget` loads its rows afresh, as a server does that is not alone."""
+        """Fold one batch. `forget` reloads its rows, like a server that shares its database."""
         if forget:
             self._uow.forget()
         commands = [_command(event) for event in events]
@@ -103,7 +103,7 @@ Arrival = tuple[Story, list[list[Document]], bool]
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> Arrival:
-    """A story, and its run's events in another order, some of them twice, cut into batches."""
+    """Draw a story and its run's events in another order, some of them twice, cut into batches."""
     story = draw(stories())
     again = draw(st.lists(st.sampled_from(story.run), max_size=3))
     shuffled = draw(st.permutations(story.run + again))
@@ -118,14 +118,14 @@ def arrivals(draw: st.DrawFn) -> Arrival:
 def state_after(
     database: Database, background: list[Document], batches: list[list[Document]], forget: bool
 ) -> Seen:
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         receiver = Receiver(tx)
         if background:
             receiver.receive(background)
         for batch in batches:
             receiver.receive(batch, forget=forget)
         assert problems(tx) == []
-        assert broken_invariants(inside(tx), system_clock) == []
+        assert broken_invariants(transaction_view(tx), system_clock) == []
         return visible(tx)
     raise AssertionError("unreachable")
 
@@ -158,15 +158,13 @@ def postgresql(postgres: PostgresServer) -> Iterator[Database]:
 
 @given(arrivals())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_a_runs_events_ends_in_the_same_state_on_sqlite(
-    sqlite: Database, arrival: Arrival
-) -> None:
+def test_any_event_order_gives_the_same_state_on_sqlite(sqlite: Database, arrival: Arrival) -> None:
     check(sqlite, arrival)
 
 
 @given(arrivals())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
+def test_any_event_order_gives_the_same_state_on_postgresql(
     postgresql: Database, arrival: Arrival
 ) -> None:
     check(postgresql, arrival)
@@ -174,14 +172,14 @@ def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
 
 @st.composite
 def repetitions(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
-    """Events of several runs, and some of them again."""
+    """Draw events of several runs, and some of them again."""
     events = draw(histories())
     return events, draw(st.lists(st.sampled_from(events), min_size=1, max_size=4))
 
 
 def check_again(database: Database, repetition: tuple[list[Document], list[Document]]) -> None:
     events, again = repetition
-    with taken_back(database) as tx:
+    with rolled_back(database) as tx:
         receiver = Receiver(tx)
         for event in events:
             receiver.receive([event])
@@ -189,14 +187,14 @@ def check_again(database: Database, repetition: tuple[list[Document], list[Docum
         for event in again:
             receiver.receive([event], forget=True)
         assert problems(tx) == []
-        assert broken_invariants(inside(tx), system_clock) == []
+        assert broken_invariants(transaction_view(tx), system_clock) == []
         after = visible(tx)
     assert differences(before, after) == {}
 
 
 @given(repetitions())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_events_that_come_again_after_those_of_other_runs_change_nothing(
+def test_events_repeated_after_other_runs_change_nothing(
     sqlite: Database, repetition: tuple[list[Document], list[Document]]
 ) -> None:
     check_again(sqlite, repetition)
@@ -205,7 +203,7 @@ def test_events_that_come_again_after_those_of_other_runs_change_nothing(
 @pytest.mark.stress
 @given(repetitions())
 @settings(max_examples=20_000, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
-def test_long_search_for_an_event_that_matters_when_it_comes_again(
+def test_long_search_for_a_repeated_event_that_matters(
     sqlite: Database, repetition: tuple[list[Document], list[Document]]
 ) -> None:
     check_again(sqlite, repetition)
@@ -230,7 +228,7 @@ def test_long_search_for_an_order_that_matters_on_postgresql(
 
 
 @pytest.mark.parametrize("ends", [("COMPLETE", "FAIL"), ("FAIL", "COMPLETE"), ("ABORT", "FAIL")])
-def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
+def test_the_first_received_of_two_contradictory_ends_wins(
     sqlite: Database, ends: tuple[str, str]
 ) -> None:
     first, second = (
@@ -243,7 +241,7 @@ def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
         }
         for end, at in zip(ends, ("2026-03-01T10:20:00Z", "2026-03-01T10:10:00Z"), strict=True)
     )
-    with taken_back(sqlite) as tx:
+    with rolled_back(sqlite) as tx:
         receiver = Receiver(tx)
         receiver.receive([first])
         [after_first] = visible(tx)["run"]
@@ -257,9 +255,9 @@ def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
     assert (version["published_at"] is not None) == (ends[0] == "COMPLETE")
 
 
-def _streamed(at: str, says: str | None = None, kind: str | None = "STREAMING") -> Document:
-    """An event of a run that streams into a dataset, at some time of one day."""
-    facets = {"lifecycleStateChange": {"lifecycleStateChange": says}} if says else {}
+def _streamed(at: str, lifecycle: str | None = None, kind: str | None = "STREAMING") -> Document:
+    """Return an event of a run that streams into a dataset, at some time of one day."""
+    facets = {"lifecycleStateChange": {"lifecycleStateChange": lifecycle}} if lifecycle else {}
     return {
         "eventTime": f"2026-03-01T{at}:00Z",
         "eventType": "RUNNING",
@@ -283,12 +281,12 @@ _MADE_BY_ANOTHER = _streamed("10:05") | {"run": {"runId": "another"}}
 
 @pytest.mark.parametrize("first_says_its_type", [True, False])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_stream_that_drops_what_somebody_had_deleted_hides_it_in_any_order(
+def test_a_stream_drop_hides_a_deleted_dataset_in_any_order(
     sqlite: Database, order: tuple[int, ...], first_says_its_type: bool
 ) -> None:
     background = [_MADE_BY_ANOTHER, _by_hand("delete", "10:25")]
     kind = "STREAMING" if first_says_its_type else None
-    run = [_streamed("10:15", kind=kind), _streamed("11:05", says="DROP"), _streamed("11:15")]
+    run = [_streamed("10:15", kind=kind), _streamed("11:05", lifecycle="DROP"), _streamed("11:15")]
     check(sqlite, (Story(background, run), [[run[number]] for number in order], False))
     [dataset] = state_after(sqlite, background, [[run[number]] for number in order], False)[
         "dataset"
@@ -296,26 +294,24 @@ def test_a_stream_that_drops_what_somebody_had_deleted_hides_it_in_any_order(
     assert (dataset["lifecycle"], dataset["hidden"]) == ("DROP", 1)
 
 
-def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
+def test_a_restored_dataset_stays_until_its_streams_next_drop(
     sqlite: Database,
 ) -> None:
-    dropped = [[_streamed("10:15")], [_streamed("10:45", says="DROP")]]
+    dropped = [[_streamed("10:15")], [_streamed("10:45", lifecycle="DROP")]]
     restored = [*dropped, [_by_hand("restore", "11:05")], [_streamed("11:15")]]
 
     def hidden(batches: list[list[Document]]) -> int:
         [dataset] = state_after(sqlite, [_MADE_BY_ANOTHER], batches, False)["dataset"]
-        shown: int = dataset["hidden"]
-        return shown
+        hidden_flag: int = dataset["hidden"]
+        return hidden_flag
 
     assert hidden(dropped) == 1
     assert hidden(restored) == 0
-    assert hidden([*restored, [_streamed("11:25", says="DROP")]]) == 1
+    assert hidden([*restored, [_streamed("11:25", lifecycle="DROP")]]) == 1
 
 
-@pytest.mark.parametrize("width", [2, 300])  # what few name is remembered as it was read
-def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
-    sqlite: Database, width: int
-) -> None:
+@pytest.mark.parametrize("width", [2, 300])  # few names are kept in memory as they were read
+def test_runs_with_equal_inputs_share_a_shape_of_any_size(sqlite: Database, width: int) -> None:
     def ended(run: str, at: str, inputs: int) -> Document:
         return {
             "eventTime": f"2026-03-01T{at}:00Z",
@@ -326,23 +322,23 @@ def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
         }
 
     alike = [ended("one", "10:05", width), ended("two", "10:15", width)]
-    seen = state_after(sqlite, [], [[event] for event in alike], True)
-    assert [len(seen[table]) for table in ("job_version", "edge", "run")] == [1, width, 2]
-    seen = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
-    assert [len(seen[table]) for table in ("job_version", "run")] == [2, 3]
-    assert sum(edge["current"] for edge in seen["edge"]) == width - 1
+    rows = state_after(sqlite, [], [[event] for event in alike], True)
+    assert [len(rows[table]) for table in ("job_version", "edge", "run")] == [1, width, 2]
+    rows = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
+    assert [len(rows[table]) for table in ("job_version", "run")] == [2, 3]
+    assert sum(edge["current"] for edge in rows["edge"]) == width - 1
 
 
 @pytest.mark.parametrize("dropped_at", ["10:05", "10:15", "10:45"])
 @pytest.mark.parametrize("says_it_goes_on", [True, False])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_stream_that_drops_what_a_declaration_dropped_leaves_it_hidden_in_any_order(
+def test_a_stream_drop_after_a_declared_drop_keeps_it_hidden(
     sqlite: Database, order: tuple[int, ...], says_it_goes_on: bool, dropped_at: str
 ) -> None:
-    [mention] = _streamed("", says="DROP")["outputs"]
+    [mention] = _streamed("", lifecycle="DROP")["outputs"]
     background = [{"eventTime": f"2026-03-01T{dropped_at}:00Z", "dataset": mention}]
     last = _streamed("10:55") if says_it_goes_on else _streamed("10:25")
-    run = [_streamed("10:05", kind=None), _streamed("10:35", says="DROP"), last]
+    run = [_streamed("10:05", kind=None), _streamed("10:35", lifecycle="DROP"), last]
     story = Story(background, sorted(run, key=lambda event: event["eventTime"]))
     batches = [[run[number]] for number in order]
     check(sqlite, (story, batches, False))
@@ -374,11 +370,11 @@ def _wrote(run: str, job: str, at: str, *outputs: Document, ends: bool = True) -
     }
 
 
-def _by_name(seen: Seen) -> Seen:
-    """What is the same however many ids the versions of one dataset were given."""
+def _by_name(rows: Seen) -> Seen:
+    """Return the rows without the ids, which depend on the order of the versions."""
     left_out = {"id", "version_id", "number", "stamps"}
     left_out |= {"current_version_id", "latest_version_id", "implied_version_id"}
-    kept = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")
+    tables = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")
     return {
         table: sorted(
             (
@@ -387,11 +383,11 @@ def _by_name(seen: Seen) -> Seen:
                     for key, value in row.items()
                     if key not in left_out or (key == "id" and table == "dataset")
                 }
-                for row in seen[table]
+                for row in rows[table]
             ),
             key=repr,
         )
-        for table in (*kept, "search_doc")
+        for table in (*tables, "search_doc")
     }
 
 
@@ -405,17 +401,17 @@ _OF_ONE_DATASET = (
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_second_name_makes_one_dataset_of_two_in_any_order(
+def test_a_second_name_merges_two_datasets_in_any_order(
     sqlite: Database, order: tuple[int, ...], at_once: bool
 ) -> None:
     events = [_OF_ONE_DATASET[number] for number in order]
     batches = [events] if at_once else [[event] for event in events]
 
-    seen = _by_name(state_after(sqlite, [], batches, False))
+    rows = _by_name(state_after(sqlite, [], batches, False))
 
     first = _by_name(state_after(sqlite, [], [[event] for event in _OF_ONE_DATASET], False))
-    assert differences_by_table(seen, first) == {}
-    [dataset] = seen["dataset"]
+    assert differences_by_table(rows, first) == {}
+    [dataset] = rows["dataset"]
     assert (dataset["namespace"], dataset["version_count"]) == (_FILES[0], 4)
 
 
@@ -429,9 +425,7 @@ def differences_by_table(one: Seen, other: Seen) -> Seen:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_run_that_uses_both_names_has_one_dataset_in_any_order(
-    sqlite: Database, order: tuple[int, ...]
-) -> None:
+def test_a_run_using_both_names_has_one_dataset(sqlite: Database, order: tuple[int, ...]) -> None:
     run = [
         _wrote(RUN_ID, "j", "10:05", _dataset(_TABLE, "a"), ends=False)
         | {"inputs": [_dataset(("pg://db", "raw"), "a")]},
@@ -440,8 +434,8 @@ def test_a_run_that_uses_both_names_has_one_dataset_in_any_order(
         _wrote(RUN_ID, "j", "10:07", _dataset(_FILES, "a", "b", also=_TABLE)),
     ]
 
-    seen = _by_name(state_after(sqlite, [], [[run[number]] for number in order], False))
+    rows = _by_name(state_after(sqlite, [], [[run[number]] for number in order], False))
 
     first = _by_name(state_after(sqlite, [], [[event] for event in run], False))
-    assert differences_by_table(seen, first) == {}
-    assert sorted(row["name"] for row in seen["dataset"]) == ["RAW", "orders"]
+    assert differences_by_table(rows, first) == {}
+    assert sorted(row["name"] for row in rows["dataset"]) == ["RAW", "orders"]

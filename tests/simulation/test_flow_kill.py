@@ -1,4 +1,4 @@
-"""The whole process is killed again and again while the story is told: it ends the same."""
+"""The demo's story ends the same however often the whole process is killed."""
 
 import random
 import threading
@@ -8,62 +8,60 @@ from pathlib import Path
 import pytest
 
 from tests.databases import Pool, sqlite_database
-from tests.flow_site import FlowSite, expected, found
-from tests.simulation.test_kill import made_up_seed
+from tests.flow_site import FlowSite, actual_outcome, expected_outcome
+from tests.simulation.test_kill import random_seed
 
-# Every death is a try of whatever was at hand, and its lease has to run out.
+# Each kill costs the running work one try, and its lease must expire.
 PATIENT = {"tries": 1000, "back_off_seconds": 0, "lease_seconds": 2}
-UP_SECONDS_MAX = 3.0  # how long the process lives, at most, before it is killed
+UP_SECONDS_MAX = 3.0  # the process lives at most this long before a kill
 
 
-def test_the_flow_survives_the_death_of_the_whole_process(tmp_path: Path) -> None:
-    kill_again_and_again(tmp_path, _sqlite, kills=3, seed=1)
-
-
-@pytest.mark.stress
-def test_the_flow_survives_fifty_deaths_of_the_whole_process(tmp_path: Path) -> None:
-    kill_again_and_again(tmp_path, _sqlite, kills=50, seed=made_up_seed())
+def test_the_flow_survives_kills_of_the_whole_process(tmp_path: Path) -> None:
+    kill_repeatedly(tmp_path, _sqlite, kills=3, seed=1)
 
 
 @pytest.mark.stress
-def test_the_flow_survives_fifty_deaths_on_postgresql(tmp_path: Path, postgres_pool: Pool) -> None:
-    kill_again_and_again(tmp_path, lambda folder: postgres_pool.take(), 50, made_up_seed())
+def test_the_flow_survives_fifty_kills_on_sqlite(tmp_path: Path) -> None:
+    kill_repeatedly(tmp_path, _sqlite, kills=50, seed=random_seed())
 
 
-def kill_again_and_again(
-    folder: Path, database: Callable[[Path], str], kills: int, seed: int
-) -> None:
-    """Tell the story as often as it takes for so many deaths; each time it ends the same."""
-    left, told = kills, 0
+@pytest.mark.stress
+def test_the_flow_survives_fifty_kills_on_postgresql(tmp_path: Path, postgres_pool: Pool) -> None:
+    kill_repeatedly(tmp_path, lambda folder: postgres_pool.take(), 50, random_seed())
+
+
+def kill_repeatedly(folder: Path, database: Callable[[Path], str], kills: int, seed: int) -> None:
+    """Run the story until there were this many kills. Each time it must end the same."""
+    left, number = kills, 0
     chance = random.Random(seed)
     while left > 0:
-        told += 1
-        place = folder / f"telling{told}"
-        place.mkdir()
-        site = FlowSite(place, database(place), retry=PATIENT)
-        left -= tell_while_dying(site, chance, left)
+        number += 1
+        story_folder = folder / f"story{number}"
+        story_folder.mkdir()
+        site = FlowSite(story_folder, database(story_folder), retry=PATIENT)
+        left -= run_while_killing(site, chance, left)
 
 
-def tell_while_dying(site: FlowSite, chance: random.Random, most: int) -> int:
-    """Tell the story while the process is killed and started; gives how often it was."""
+def run_while_killing(site: FlowSite, chance: random.Random, most: int) -> int:
+    """Run the story while the process is killed and restarted; return the number of kills."""
     lots: list[str] = []
-    teller = threading.Thread(target=lambda: lots.append(site.tell_all()))
-    teller.start()
-    deaths = 0
-    while teller.is_alive() and deaths < most:
-        teller.join(chance.uniform(0.05, UP_SECONDS_MAX))
-        if teller.is_alive():
+    story_thread = threading.Thread(target=lambda: lots.append(site.run_story()))
+    story_thread.start()
+    kills = 0
+    while story_thread.is_alive() and kills < most:
+        story_thread.join(chance.uniform(0.05, UP_SECONDS_MAX))
+        if story_thread.is_alive():
             site.process.kill()
             site.start()
-            deaths += 1
-    teller.join()
+            kills += 1
+    story_thread.join()
     try:
         [lot] = lots
-        assert found(site, lot) == expected()
-        assert site.broken() == []
+        assert actual_outcome(site, lot) == expected_outcome()
+        assert site.broken_invariants() == []
     finally:
         site.close()
-    return max(deaths, 1)
+    return max(kills, 1)
 
 
 def _sqlite(folder: Path) -> str:

@@ -1,6 +1,6 @@
-"""Ingest workers killed at random and at every step: all is ingested, and nothing twice.
+"""Ingest workers killed at random and at every step: every file is ingested exactly once.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 import random
@@ -19,19 +19,19 @@ from tests.servers import PostgresServer, ZookeeperServer
 from tests.simulation.ingest_promises import check_promises
 from tests.simulation.ingest_site import Site, open_site, site_settings
 from tests.simulation.ingest_workforce import Nursery, Plan, Watch, Workforce
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 SHORT = Plan(workers=2, files=14, crashes=4, every=30)
 LONG = Plan(workers=4, files=40, crashes=300, every=60)
 SHORT_STEPS = (4, 19, 41, 66, 90, 120)
-LANES = 4  # of steps that are tried at the same time, each at a site of its own
-UNREACHED_MAX = 3  # steps after the last that was reached
+LANES = 4  # steps tried at the same time, each at a site of its own
+UNREACHED_MAX = 3  # steps after the last one reached
 
 Settings = dict[str, Any]
 
 
 class Backend:
-    """Makes empty places where state is kept, of one kind."""
+    """Makes empty sites on one kind of queue."""
 
     def __init__(self, kind: str, request: pytest.FixtureRequest) -> None:
         self._kind = kind
@@ -39,12 +39,12 @@ class Backend:
 
     @property
     def workers(self) -> int:
-        """How many to have: on SQLite they wait for each other."""
+        """Return the number of workers: on SQLite they wait for each other."""
         return 2 if self._kind == "sqlite" else 4
 
     @contextmanager
     def settings(self, folder: Path, session_seconds: int = 2) -> Iterator[Settings]:
-        """Settings of an empty site in an empty folder."""
+        """Return the settings of an empty site in an empty folder."""
         with ExitStack() as stack:
             database, queue = f"sqlite:///{folder / 'penstock.db'}", "database"
             if "postgresql" in self._kind:
@@ -72,7 +72,7 @@ def stress(
     seed: int,
     outage: Callable[[], None] | None = None,
 ) -> None:
-    """Work, be killed, and look at what came of it."""
+    """Work while processes are killed, then check the result."""
     with open_site(settings, callback=True) as site, Nursery(folder, settings) as nursery:
         workforce = Workforce(site, nursery, plan, seed, outage)
         workforce.run()
@@ -97,21 +97,19 @@ def test_workers_killed_hundreds_of_times_ingest_everything_once(
     backend: Backend, tmp_path: Path
 ) -> None:
     with backend.settings(tmp_path) as settings:
-        stress(settings, tmp_path, LONG._replace(workers=backend.workers), seed=made_up_seed())
+        stress(settings, tmp_path, LONG._replace(workers=backend.workers), seed=random_seed())
 
 
 @pytest.mark.stress
-def test_workers_that_sleep_until_their_locks_are_gone_do_no_harm_when_they_wake(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_workers_that_outsleep_their_locks_do_no_harm(backend: Backend, tmp_path: Path) -> None:
     plan = LONG._replace(workers=backend.workers, crashes=60, stopped_share=0.7)
     with backend.settings(tmp_path, session_seconds=1) as settings:
-        stress(settings, tmp_path, plan, seed=made_up_seed())
+        stress(settings, tmp_path, plan, seed=random_seed())
 
 
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
-    """A folder that the user of a server gets into."""
+    """A folder that the user of a server can enter."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-kill-", dir="/tmp"))
     yield folder
     shutil.rmtree(folder)
@@ -171,7 +169,7 @@ def test_zookeeper_killed_many_times_loses_nothing(
     own_zookeeper: ZookeeperServer, tmp_path: Path
 ) -> None:
     plan = LONG._replace(crashes=60, outages=20)
-    kill_zookeeper(own_zookeeper, tmp_path, plan, seed=made_up_seed())
+    kill_zookeeper(own_zookeeper, tmp_path, plan, seed=random_seed())
 
 
 @pytest.mark.stress
@@ -179,11 +177,14 @@ def test_postgresql_killed_many_times_loses_nothing(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     plan = LONG._replace(crashes=100, outages=40)
-    kill_postgres(own_postgres, tmp_path, plan, seed=made_up_seed())
+    kill_postgres(own_postgres, tmp_path, plan, seed=random_seed())
 
 
 def crash_at(site: Site, nursery: Nursery, step: int) -> bool:
-    """Have a worker kill itself at a step, and another one finish; False if it was done before."""
+    """Make a worker kill itself at a step and another one finish.
+
+    Return False if the work ended first.
+    """
     site.submit_files(3)
     watch = Watch(site)
     crashing = nursery.start(concurrency=1, crash_at=step)
@@ -199,7 +200,7 @@ def crash_at(site: Site, nursery: Nursery, step: int) -> bool:
 
 
 def crash_at_each(settings: Settings, folder: Path, steps: range) -> int:
-    """Crash at one step after the other until the work is done before; gives how often."""
+    """Crash at one step after the other until the work ends first; return the number of crashes."""
     with open_site(settings, callback=True) as site, Nursery(folder, settings) as nursery:
         crashes = unreached = 0
         for step in steps:
@@ -214,9 +215,7 @@ def crash_at_each(settings: Settings, folder: Path, steps: range) -> int:
 
 
 @quickly
-def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_workers_that_crash_at_some_steps_are_replaced(backend: Backend, tmp_path: Path) -> None:
     with (
         backend.settings(tmp_path, session_seconds=1) as settings,
         open_site(settings, callback=True) as site,
@@ -242,9 +241,7 @@ def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
 
 
 @pytest.mark.stress
-def test_a_worker_that_crashes_at_any_step_is_replaced_without_harm(
-    backend: Backend, tmp_path: Path
-) -> None:
+def test_a_worker_that_crashes_at_any_step_is_replaced(backend: Backend, tmp_path: Path) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(LANES) as pool:
         lanes = []
         for lane in range(LANES):

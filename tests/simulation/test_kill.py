@@ -1,6 +1,6 @@
-"""Servers and databases that die under load: what was acknowledged is there, nothing is half there.
+"""Servers and databases killed under load: no acknowledged event is lost, none is half stored.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.db import open_database
-from tests.checked import assert_database_holds
+from tests.invariants import assert_database_holds
 from tests.running import ServerProcess, serving
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
@@ -23,14 +23,14 @@ from tests.simulation.tables import STATEMENTS
 CLIENTS = 8
 
 
-def made_up_seed() -> int:
+def random_seed() -> int:
     seed = int(os.environ.get("PENSTOCK_SEED") or random.SystemRandom().randrange(10**9))
     print(f"PENSTOCK_SEED={seed}")
     return seed
 
 
 def check(own_url: str, load: Load, *, all_answered: bool = False) -> None:
-    """Everything acknowledged is in the log, whatever is in the log is wholly there."""
+    """Check that every acknowledged event is in the log, and every event there stored whole."""
     database = open_database(own_url, extra=[STATEMENTS])
     try:
         with database.read() as tx:
@@ -38,23 +38,23 @@ def check(own_url: str, load: Load, *, all_answered: bool = False) -> None:
             tables = Tables(tx)
     finally:
         database.close()
-    kept = {row.payload for row in tables.events}
-    assert load.acknowledged.keys() <= kept
-    assert kept <= load.sent.keys()
+    payloads = {row.payload for row in tables.events}
+    assert load.acknowledged.keys() <= payloads
+    assert payloads <= load.sent.keys()
     if all_answered:
-        assert kept == load.acknowledged.keys()
+        assert payloads == load.acknowledged.keys()
     assert load.pins, "no run was looked at"
     for run, read in load.pins.items():
-        found = {
+        versions = {
             tables.datasets[row.dataset_id].name: row.version_id
             for row in tables.io.values()
             if row.run_id == run and row.role == "INPUT"
         }
-        assert found.items() >= read.items(), f"what run {run} read has changed"
+        assert versions.items() >= read.items(), f"what run {run} read has changed"
     assert_database_holds(own_url)
 
 
-def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> None:
+def kill_repeatedly(own_url: str, *, kills: int, most: int, seed: int) -> None:
     chance = random.Random(seed)
     server = ServerProcess.start(own_url)
     try:
@@ -71,17 +71,17 @@ def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> N
     assert 500 not in load.statuses
 
 
-def test_a_server_killed_under_load_loses_nothing_that_it_acknowledged(
+def test_a_server_killed_under_load_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
-    kill_again_and_again(own_url, kills=2, most=150, seed=1)
+    kill_repeatedly(own_url, kills=2, most=150, seed=1)
 
 
 @pytest.mark.stress
-def test_a_server_killed_many_times_loses_nothing_that_it_acknowledged(
+def test_a_server_killed_often_loses_nothing_acknowledged(
     own_url: str,
 ) -> None:
-    kill_again_and_again(own_url, kills=40, most=400, seed=made_up_seed())
+    kill_repeatedly(own_url, kills=40, most=400, seed=random_seed())
 
 
 @pytest.fixture
@@ -107,24 +107,24 @@ def kill_the_database(postgres: PostgresServer, *, kills: int, most: int, seed: 
     assert load.statuses.keys() <= {200, 201, 404, 429, 503}
 
 
-def test_a_database_killed_under_load_loses_nothing_that_was_acknowledged(
+def test_a_database_killed_under_load_loses_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
     kill_the_database(private_postgres, kills=1, most=150, seed=2)
 
 
 @pytest.mark.stress
-def test_a_database_killed_many_times_loses_nothing_that_was_acknowledged(
+def test_a_database_killed_often_loses_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
-    kill_the_database(private_postgres, kills=20, most=400, seed=made_up_seed())
+    kill_the_database(private_postgres, kills=20, most=400, seed=random_seed())
 
 
 @pytest.mark.stress
-def test_a_database_and_a_server_killed_in_turn_lose_nothing_that_was_acknowledged(
+def test_alternate_kills_of_database_and_server_lose_nothing_acknowledged(
     private_postgres: PostgresServer,
 ) -> None:
-    seed = made_up_seed()
+    seed = random_seed()
     chance = random.Random(seed)
     url = private_postgres.create_database()
     server = ServerProcess.start(url)
@@ -145,7 +145,7 @@ def test_a_database_and_a_server_killed_in_turn_lose_nothing_that_was_acknowledg
     check(url, load)
 
 
-def test_a_server_told_to_stop_under_load_answers_everything_that_it_committed(
+def test_a_stopping_server_answers_everything_it_committed(
     own_url: str,
 ) -> None:
     server = ServerProcess.start(own_url)
@@ -153,7 +153,7 @@ def test_a_server_told_to_stop_under_load_answers_everything_that_it_committed(
         with Load(lambda: [server.url], clients=CLIENTS, seed=3) as load:
             load.wait_for(150)
             server.terminate()
-            assert server.ended() == 0
+            assert server.wait_for_end() == 0
             load.stop()
     finally:
         server.kill()
@@ -176,10 +176,10 @@ def test_two_servers_on_one_database_agree_under_load(own_url: str) -> None:
 
 @pytest.mark.stress
 def test_two_servers_on_one_database_agree_under_a_long_load(own_url: str) -> None:
-    two_servers(own_url, clients=32, most=20_000, seed=made_up_seed())
+    two_servers(own_url, clients=32, most=20_000, seed=random_seed())
 
 
-def test_one_of_two_servers_is_killed_and_the_other_goes_on(own_url: str) -> None:
+def test_one_of_two_servers_continues_after_the_others_kill(own_url: str) -> None:
     with serving(own_url) as survivor:
         victim = ServerProcess.start(own_url)
         urls = [survivor.url, victim.url]

@@ -1,8 +1,8 @@
 """Workers, crashes, time and administrators in any order: locks hold on both databases.
 
-Commands are made up and sent to a real catalog; a model says what must come of each. A worker
-that crashes is one that is never heard of again, or too late. Long searches (`make stress`) take
-their seed from PENSTOCK_SEED, or else make one up and print it.
+Random commands go to a real catalog, and a model computes each result. A crashed worker never
+returns, or returns too late. Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw
+one and print it.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.claims import ClaimsTurnover
 from penstock.schema.locks import Stale
 from penstock.store.write_queue import WriteQueue
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up
 from tests.simulation.consistency import problems
@@ -44,14 +44,14 @@ from tests.simulation.lock_following import follow
 from tests.simulation.lock_model import LOTS, Model
 from tests.simulation.lock_tables import LockTables, Memory, broken_promises, disagreements
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 from tests.simulation.test_two_catalogs import Databases
 
 BEGIN: Micros = 1_800_000_000 * SECOND
 
 
 class LockMachine(RuleBasedStateMachine):
-    """One or two servers on one database, and a model beside them."""
+    """One or two servers on one database, and a model."""
 
     def __init__(self, databases: Databases) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class LockMachine(RuleBasedStateMachine):
         self._servers: list[tuple[Database, WriteQueue]] = []
         self._memory = Memory()
         self.model = Model(now=BEGIN)
-        self.given = [made_up.NO_CLAIM]  # all claims that there were, the newest last
+        self.given = [made_up.NO_CLAIM]  # all claims so far, the newest last
         self._start_server()
         self._tables = self._look()
         self.send(made_up.wire("a", ("raw",), ("clean",)))
@@ -81,11 +81,11 @@ class LockMachine(RuleBasedStateMachine):
         self._empty.__exit__(None, None, None)
 
     def send(self, *commands: Any) -> None:
-        """Send them at once, to the server at hand, and see that what comes of it is right."""
+        """Send commands at once to the current server and check their results."""
         _, catalog = self._servers[-1]
         sent = [catalog.submit(command) for command in commands]
         outcomes = [_outcome(future.result) for future in sent]
-        # A move that the table WORK lacks is a defect, never a refusal that a caller deserves.
+        # A transition that the table WORK lacks is a defect, never a correct refusal.
         assert "and cannot become" not in f"{outcomes}"
         for command, outcome in zip(commands, outcomes, strict=True):
             follow(command, self.model, outcome)
@@ -98,7 +98,7 @@ class LockMachine(RuleBasedStateMachine):
         self._tables = after
 
     def _look(self) -> LockTables:
-        """Read everything, and check it."""
+        """Read everything and check it."""
         with self._servers[-1][1].read() as tx:
             tables = LockTables(tx)
             wrong = [text for text in problems(tx) if "has no event" not in text]
@@ -173,7 +173,7 @@ def _outcome(result: Callable[[], Any]) -> Any:
 
 
 def _is_refused(outcome: Any) -> bool:
-    """Whether nothing came of a command."""
+    """Return whether a command was refused."""
     if isinstance(outcome, ClaimsTurnover):
         return not outcome.claimed and _is_refused(outcome.ended)
     if isinstance(outcome, list):
@@ -198,14 +198,14 @@ def on_postgresql(
 
 
 def search(databases: Databases, *, examples: int, steps: int, seeded: int | None = None) -> None:
-    """Try so many stories of so many steps; the same ones each time, unless there is a seed."""
+    """Run this many stories of this many steps, always the same ones without a seed."""
     with pytest.MonkeyPatch.context() as patch:
-        # A few lots are more than it keeps in mind.
+        # A few lots already exceed the cache.
         patch.setattr(room, "_QUEUE_LENGTH", 2)
 
         class Searched(LockMachine):
             def __init__(self) -> None:
-                # The same story has the same ids, in no order.
+                # The same story has the same ids, in random order.
                 numbers = count()
                 patch.setattr(ids, "new_id", lambda: ids.derived_id("test", str(next(numbers))))
                 super().__init__(databases)
@@ -227,7 +227,7 @@ def search(databases: Databases, *, examples: int, steps: int, seeded: int | Non
 def machine(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LockMachine]:
-    """A machine that is told what to do."""
+    """A machine for scripted commands."""
     monkeypatch.setattr(room, "_QUEUE_LENGTH", 2)
     made = LockMachine(request.getfixturevalue(f"on_{request.param}"))
     yield made
@@ -253,7 +253,7 @@ def test_two_jobs_that_write_one_dataset_never_work_on_one_lot(machine: LockMach
     }
 
 
-def test_a_lot_out_of_tries_waits_for_a_person_and_stops_nobody_else(machine: LockMachine) -> None:
+def test_a_lot_out_of_tries_does_not_stop_others(machine: LockMachine) -> None:
     machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
     for _ in range(made_up.TRIES_MAX):
         machine.send(ClaimLots("ns", "a", "w1", lots=("2",)))
@@ -266,12 +266,12 @@ def test_a_lot_out_of_tries_waits_for_a_person_and_stops_nobody_else(machine: Lo
     assert machine.model.states("a", "2") == {"READY"}
 
 
-def test_lots_are_claimed_in_order_when_there_are_more_than_are_kept_in_mind(
+def test_more_lots_than_the_cache_holds_are_claimed_in_order(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     machine.send(HoldWork(*made_up.ANN, "ns", "a", "100"))
-    for _ in range(3):  # what the last writes have changed is in mind, too
+    for _ in range(3):  # the cache includes the changes of the last writes
         machine.time_passes(seconds=1, swept=True)
     machine.send(ClaimLots("ns", "a", "w1"))
     machine.send(HoldWork(*made_up.ANN, "ns", "a", "100", hold=False))
@@ -280,7 +280,7 @@ def test_lots_are_claimed_in_order_when_there_are_more_than_are_kept_in_mind(
     assert tuple(claim.lot for claim in machine.model.claims.values()) == LOTS
 
 
-def test_lots_published_at_one_moment_have_each_a_version_and_the_last_is_current(
+def test_lots_published_together_have_versions_and_the_last_is_current(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
@@ -291,7 +291,7 @@ def test_lots_published_at_one_moment_have_each_a_version_and_the_last_is_curren
     assert machine.model.current["clean"] is machine.model.made["clean", "100"]
 
 
-def test_a_job_that_reads_something_else_from_now_on_finds_only_what_is_there(
+def test_a_rewired_job_gets_only_existing_lots(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("9",))
@@ -300,7 +300,7 @@ def test_a_job_that_reads_something_else_from_now_on_finds_only_what_is_there(
     assert [claim.lot for claim in machine.model.claims.values()] == ["9"]
 
 
-def test_a_job_is_rewired_under_a_live_claim_only_to_do_more(machine: LockMachine) -> None:
+def test_rewiring_under_a_live_claim_may_only_add_work(machine: LockMachine) -> None:
     machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
     machine.send(ClaimLots("ns", "c", "w1"))
     machine.send(made_up.wire("c", ("mart",), ()))
@@ -310,7 +310,7 @@ def test_a_job_is_rewired_under_a_live_claim_only_to_do_more(machine: LockMachin
     assert ("extra", "2") not in machine.model.made
 
 
-def test_what_a_job_has_done_stays_done_when_it_reads_something_else_or_nothing(
+def test_finished_work_stays_done_after_its_inputs_change(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
@@ -320,12 +320,12 @@ def test_what_a_job_has_done_stays_done_when_it_reads_something_else_or_nothing(
     assert machine.model.made["clean", "2"].status == "HOLD"
     for reads in (("mart",), ()):
         machine.send(made_up.wire("c", reads, ("clean",)))
-        assert machine.model.states("c", "2") == {"DONE"}  # by what it wrote alone, held or not
+        assert machine.model.states("c", "2") == {"DONE"}  # by its output row alone, held or not
     machine.send(HoldLot("ann", "good", "ns", "raw", "2", hold=False))
     assert machine.model.states("c", "2") == {"DONE"}
 
 
-def test_what_was_made_of_a_lot_is_held_while_one_between_is_to_be_made_again(
+def test_indirect_outputs_are_held_while_an_intermediate_is_remade(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
@@ -339,14 +339,14 @@ def test_what_was_made_of_a_lot_is_held_while_one_between_is_to_be_made_again(
     assert found == ["RESUBMIT", "HOLD"]
 
 
-def test_a_lot_that_is_let_go_though_nobody_held_it_is_met_by_nobody(machine: LockMachine) -> None:
+def test_releasing_an_unheld_lot_adds_no_work(machine: LockMachine) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     let_go = HoldLot("ann", "good", "ns", "clean", "9", hold=False)
     machine.send(let_go, RegisterLots("ns", "dim", ("9",), "ann", priority=5))
     assert machine.model.work["b", "9"].rank == -5
 
 
-def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockMachine) -> None:
+def test_a_claim_given_with_two_tokens_completes_under_its_own(machine: LockMachine) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     machine.send(ClaimLots("ns", "a", "w1"))
     ref = machine.given[-1]
@@ -364,17 +364,17 @@ def test_locks_hold_in_any_order_of_events_on_postgresql(on_postgresql: Database
 
 @pytest.mark.stress
 def test_long_search_for_an_order_that_breaks_locks_on_sqlite(on_sqlite: Databases) -> None:
-    search(on_sqlite, examples=2000, steps=60, seeded=made_up_seed())
+    search(on_sqlite, examples=2000, steps=60, seeded=random_seed())
 
 
 @pytest.mark.stress
 def test_long_search_for_an_order_that_breaks_locks_on_postgresql(
     on_postgresql: Databases,
 ) -> None:
-    search(on_postgresql, examples=500, steps=50, seeded=made_up_seed())
+    search(on_postgresql, examples=500, steps=50, seeded=random_seed())
 
 
-def test_what_a_job_has_done_by_other_inputs_and_outputs_is_to_be_done_by_those_of_today(
+def test_work_done_under_old_wiring_is_due_under_the_new(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("raw",), ()), ("2",))

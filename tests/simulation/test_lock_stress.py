@@ -1,6 +1,6 @@
-"""Workers killed and stopped at random: every lot is done, none twice, nothing stale is published.
+"""Workers killed and stopped at random: every lot is done once, and no stale output is published.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) use the seed in PENSTOCK_SEED, or draw one and print it.
 """
 
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ from penstock.schema.catalog import DatasetRole
 from penstock.states import RunState, WorkState
 from penstock.store.unit_of_work import write_changes
 from penstock.store.write_queue import WriteQueue
-from tests.checked import assert_database_holds
+from tests.invariants import assert_database_holds
 from tests.patience import HANG_SECONDS
 from tests.running import serving
 from tests.servers import PostgresServer
@@ -33,14 +33,14 @@ from tests.simulation.consistency import problems
 from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.lock_workforce import Plan, Workforce
 from tests.simulation.tables import STATEMENTS
-from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_kill import random_seed
 
 SHORT = Plan(workers=4, lots=60, crashes=8, resubmissions=6, at_once=3, work_seconds=0.05)
 LONG = Plan(workers=4, lots=5000, crashes=100, resubmissions=200, at_once=10, work_seconds=0.01)
 
 
 def open_tables(own_url: str) -> LockTables:
-    """Everything that is in the database, once it is seen to agree with itself."""
+    """Load all tables and check that they are consistent."""
     opened = closing(open_database(own_url, extra=[STATEMENTS]))
     with opened as database, database.read() as tx:
         assert [text for text in problems(tx) if "has no event" not in text] == []
@@ -50,14 +50,14 @@ def open_tables(own_url: str) -> LockTables:
 
 
 def prepare(workforce: Workforce, plan: Plan) -> None:
-    """Two jobs in a chain, the second with a second input; all of it is there."""
+    """Create two jobs in a chain, the second with another input, and all their input lots."""
 
-    def named(*names: str) -> list[dict[str, str]]:
+    def refs(*names: str) -> list[dict[str, str]]:
         return [{"namespace": "ns", "name": name} for name in names]
 
     for job, inputs, outputs in (("a", ["raw"], ["clean"]), ("b", ["clean", "dim"], ["mart"])):
         tried = {"triesMax": 1000, "backOffSeconds": 0, "leaseSeconds": plan.lease_seconds}
-        wiring = {"inputs": named(*inputs), "outputs": named(*outputs), **tried}
+        wiring = {"inputs": refs(*inputs), "outputs": refs(*outputs), **tried}
         workforce.ask("PUT", f"/namespaces/ns/jobs/{job}/wiring", wiring)
     lots = [str(number) for number in range(plan.lots)]
     for dataset in ("raw", "dim"):
@@ -82,23 +82,23 @@ def stress(urls: Sequence[str], own_url: str, folder: Path, plan: Plan, seed: in
 
 
 def check_everything_done_once(tables: LockTables, workforce: Workforce, plan: Plan) -> None:
-    """Every lot is done in both jobs, and published once, and once more if it was resubmitted."""
+    """Check that every lot is done in both jobs and published once, or twice if resubmitted."""
     lots = [str(number) for number in range(plan.lots)]
-    wanted = Counter((job, lot) for job in "ab" for lot in lots)
-    assert {(tables.names[row.job_id], row.lot) for row in tables.work} == wanted.keys()
+    expected = Counter((job, lot) for job in "ab" for lot in lots)
+    assert {(tables.names[row.job_id], row.lot) for row in tables.work} == expected.keys()
     assert {row.state for row in tables.work} == {WorkState.DONE}
-    wanted.update(workforce.resubmitted)
+    expected.update(workforce.resubmitted)
     done = [run for run in tables.runs.values() if run.state == RunState.COMPLETED]
-    assert Counter((tables.names[run.job_id], lot_of(run)) for run in done) == wanted
+    assert Counter((tables.names[run.job_id], lot_of(run)) for run in done) == expected
     completions = [row for row in tables.log if row.action == "complete"]
-    assert Counter((tables.names[row.job_id or ""], row.lot) for row in completions) == wanted
+    assert Counter((tables.names[row.job_id or ""], row.lot) for row in completions) == expected
     assert {row.run_id for row in completions} == {run.id for run in done}
-    made = [version for version in tables.versions.values() if version.origin == Origin.RUN]
-    assert sorted(version.run_id or "" for version in made) == sorted(run.id for run in done)
+    outputs = [version for version in tables.versions.values() if version.origin == Origin.RUN]
+    assert sorted(version.run_id or "" for version in outputs) == sorted(run.id for run in done)
 
 
 def check_the_log(tables: LockTables) -> None:
-    """Of a job and a lot there was never a second claim before the first was over."""
+    """Check that no job's lot had a second claim before the first one ended."""
     by_work: dict[tuple[str | None, str], list[LogRow]] = defaultdict(list)
     for row in tables.log:
         if row.job_id is not None:
@@ -116,7 +116,7 @@ def check_the_log(tables: LockTables) -> None:
 
 
 def check_the_journals(tables: LockTables, workforce: Workforce) -> None:
-    """What was acknowledged is there, what was refused is not, and nobody else published."""
+    """Check that acknowledged outputs exist, refused ones do not, and there are no others."""
     tried: dict[str, str] = {}
     answered: dict[str, str] = {}
     unanswered = set()
@@ -149,16 +149,16 @@ def check_the_journals(tables: LockTables, workforce: Workforce) -> None:
 
 
 def check_what_was_read(tables: LockTables) -> None:
-    """What b read of a lot is what a, or somebody outside, published of that lot."""
+    """Check that job b read the lots that job a or an external writer published."""
     registered = {
         row.version_id: row.lot for row in tables.status if row.role == DatasetRole.OUTPUT
     }
     for (run_id, _), version_id in tables.pins().items():
         version = tables.versions[version_id]
         maker = tables.runs.get(version.run_id or "")
-        made = lot_of(maker) if maker is not None else registered[version_id]
+        source_lot = lot_of(maker) if maker is not None else registered[version_id]
         assert maker is None or maker.state == RunState.COMPLETED
-        assert made == lot_of(tables.runs[run_id])
+        assert source_lot == lot_of(tables.runs[run_id])
 
 
 def test_workers_killed_at_random_finish_every_lot_once(own_url: str, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
     postgres.drop_database(url)
 
 
-def test_workers_of_two_servers_killed_at_random_finish_every_lot_once(
+def test_workers_killed_on_two_servers_finish_every_lot_once(
     postgresql_url: str, tmp_path: Path
 ) -> None:
     with serving(postgresql_url) as first, serving(postgresql_url) as second:
@@ -181,38 +181,38 @@ def test_workers_of_two_servers_killed_at_random_finish_every_lot_once(
 
 
 @pytest.mark.stress
-def test_sixteen_workers_killed_at_random_finish_5000_lots_once_on_postgresql(
+def test_sixteen_killed_workers_finish_5000_lots_once_on_postgresql(
     postgresql_url: str, tmp_path: Path
 ) -> None:
     with serving(postgresql_url) as server:
         plan = LONG._replace(workers=16)
-        stress([server.url], postgresql_url, tmp_path, plan, seed=made_up_seed())
+        stress([server.url], postgresql_url, tmp_path, plan, seed=random_seed())
 
 
 @pytest.mark.stress
-def test_four_workers_killed_at_random_finish_5000_lots_once_on_sqlite(tmp_path: Path) -> None:
+def test_four_killed_workers_finish_5000_lots_once_on_sqlite(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
     with serving(url) as server:
-        stress([server.url], url, tmp_path, LONG, seed=made_up_seed())
+        stress([server.url], url, tmp_path, LONG, seed=random_seed())
 
 
 @pytest.mark.stress
-def test_sixteen_workers_of_two_servers_finish_5000_lots_once_on_postgresql(
+def test_sixteen_workers_of_two_servers_finish_5000_lots_once(
     postgresql_url: str, tmp_path: Path
 ) -> None:
     with serving(postgresql_url) as first, serving(postgresql_url) as second:
         plan = LONG._replace(workers=16)
         urls = [first.url, second.url]
-        stress(urls, postgresql_url, tmp_path, plan, seed=made_up_seed())
+        stress(urls, postgresql_url, tmp_path, plan, seed=random_seed())
 
 
 class _Crash(Exception):
-    """Whoever had the transaction is gone."""
+    """Raised to abandon a transaction as a crash would."""
 
 
 @contextmanager
 def shop(own_url: str, wait_seconds: float) -> Iterator[WriteQueue]:
-    """A catalog with four lots for one job to work on."""
+    """A catalog with four lots for one job."""
     with closing(open_database(own_url, wait_seconds=wait_seconds)) as database:
         database.migrate()
         catalog = open_write_queue(
@@ -229,7 +229,7 @@ def shop(own_url: str, wait_seconds: float) -> Iterator[WriteQueue]:
 
 
 def claim_in(tx: Transaction, count: int) -> list[str]:
-    """Claim lots in a transaction that is not over."""
+    """Claim lots in a transaction that stays open."""
     uow = UnitOfWork()
     uow.open(tx)
     claimed = ClaimLots("ns", "a", "first", count=count).execute(uow, system_clock())
@@ -237,7 +237,7 @@ def claim_in(tx: Transaction, count: int) -> list[str]:
     return [claim.lot for claim in claimed]
 
 
-def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
+def test_lots_of_a_claim_in_progress_are_not_given_again(
     own_url: str,
 ) -> None:
     with (
@@ -253,7 +253,7 @@ def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
     assert [claim.lot for claim in claims] == ["3", "4"]
 
 
-def test_a_claim_that_never_ends_is_not_waited_for_for_ever(own_url: str) -> None:
+def test_waiting_for_a_claim_in_progress_times_out(own_url: str) -> None:
     with (
         shop(own_url, wait_seconds=0.2) as catalog,
         closing(open_database(own_url)) as database,

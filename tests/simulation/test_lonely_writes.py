@@ -1,4 +1,4 @@
-"""A write that comes while another is being committed is answered, also if no third one comes."""
+"""A write that arrives during a commit is answered even if no third write follows."""
 
 import asyncio
 import json
@@ -27,8 +27,8 @@ def write(number: int) -> ReceiveEvent:
     return ReceiveEvent(read_event(json.dumps(document).encode(), Limits()))
 
 
-async def two_at_a_time(catalog: WriteQueue) -> None:
-    """Each time two writes, a little further apart than the time before."""
+async def submit_pairs(catalog: WriteQueue) -> None:
+    """Submit two writes, each pair a little further apart than the pair before."""
     for number in range(ROUNDS):
         first = catalog.submit_async(write(2 * number))
         for _ in range(number % 100):
@@ -38,12 +38,12 @@ async def two_at_a_time(catalog: WriteQueue) -> None:
         assert not waiting, f"{len(waiting)} of two writes were not answered in round {number}"
 
 
-def test_no_write_waits_for_another_to_come(tmp_path: Path) -> None:
+def test_no_write_waits_for_a_later_one(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
         catalog = open_write_queue(
             database, clock=system_clock, batch_events_max=8, queue_length_max=8
         )
         catalog.start()
-        asyncio.run(two_at_a_time(catalog))
+        asyncio.run(submit_pairs(catalog))
         catalog.stop()

@@ -1,4 +1,4 @@
-"""A database that goes away at any moment costs an answer, never the writer."""
+"""Loss of the database at any moment costs answers, but never stops the writer."""
 
 import json
 import threading
@@ -19,8 +19,8 @@ from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
-from tests.checked import broken_invariants
 from tests.databases import sqlite_database
+from tests.invariants import broken_invariants
 from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
@@ -32,12 +32,12 @@ CALLERS = 32
 LOOK_SECONDS = 0.1
 
 
-class Losing:
-    """A write on its way, which is lost or not."""
+class LosableWrite:
+    """A sent write that may be lost."""
 
-    def __init__(self, sent: Sent, *, lost: bool) -> None:
-        self.sent = sent
-        self.epoch = sent.epoch
+    def __init__(self, write: Sent, *, lost: bool) -> None:
+        self.sent = write
+        self.epoch = write.epoch
         self._lost = lost
 
     def land(self) -> None:
@@ -46,8 +46,8 @@ class Losing:
         self.sent.land()
 
 
-class Failing:
-    """A real database whose connection is lost at one of its transactions, at either end."""
+class FailingDatabase:
+    """A real database that loses its connection before or after a chosen transaction."""
 
     def __init__(self, database: Database, lost_at: int, *, at_the_end: bool) -> None:
         self._database = database
@@ -69,8 +69,8 @@ class Failing:
         lost = next(self._number) == self._lost_at
         if lost and not self._at_the_end:
             raise Unavailable("the connection was lost")
-        after = after.sent if isinstance(after, Losing) else after
-        return Losing(self._database.send(writes, after=after), lost=lost)
+        after = after.sent if isinstance(after, LosableWrite) else after
+        return LosableWrite(self._database.send(writes, after=after), lost=lost)
 
     def listen(self, channel: str) -> AbstractContextManager[Listener]:
         return self._database.listen(channel)
@@ -106,13 +106,13 @@ def event(number: int) -> str:
 
 @pytest.mark.parametrize("at_the_end", [False, True], ids=["at its beginning", "at its end"])
 @pytest.mark.parametrize("lost_at", range(12))
-def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
+def test_a_lost_connection_fails_only_its_own_writes(
     tmp_path: Path, lost_at: int, at_the_end: bool
 ) -> None:
     url = sqlite_database(tmp_path / "penstock.db")
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
-        failing = Failing(database, lost_at, at_the_end=at_the_end)
+        failing = FailingDatabase(database, lost_at, at_the_end=at_the_end)
         catalog = open_write_queue(
             failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS
         )
@@ -128,13 +128,13 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
         assert broken_invariants(database, system_clock) == []
         with database.read() as tx:
             assert problems(tx) == []
-            kept = [row.payload for row in Tables(tx).events]
-    assert kept == [event(number) for number, error in enumerate(errors) if error is None]
-    assert len(kept) >= EVENTS - 8
+            payloads = [row.payload for row in Tables(tx).events]
+    assert payloads == [event(number) for number, error in enumerate(errors) if error is None]
+    assert len(payloads) >= EVENTS - 8
 
 
 def cut_off_writers(url: str) -> int:
-    """End every session that has a write under way."""
+    """End every session with a write in progress."""
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
             "SELECT pg_terminate_backend(l.pid) FROM pg_locks l"
@@ -144,10 +144,10 @@ def cut_off_writers(url: str) -> int:
     return len(ended)
 
 
-def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
+def test_repeated_connection_cuts_lose_nothing_acknowledged(
     postgres: PostgresServer,
 ) -> None:
-    """Of two batches on their way none, the first or both may be committed by then."""
+    """If two batches were sent, then none, the first or both may be committed."""
     url = postgres.create_database()
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
@@ -169,7 +169,7 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
         with ThreadPoolExecutor(CALLERS) as callers:
             sending = [callers.submit(send) for _ in range(CALLERS)]
             while any(not one.done() for one in sending):
-                # Cut at every moment, nobody would ever get through.
+                # With a cut at every moment no write would ever succeed.
                 if acknowledging.wait(LOOK_SECONDS) and (ended := cut_off_writers(url)):
                     cuts += ended
                     acknowledging.clear()
@@ -182,8 +182,8 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
         assert broken_invariants(database, system_clock) == []
         with database.read() as tx:
             assert problems(tx) == []
-            kept = Counter(row.payload for row in Tables(tx).events)
+            payloads = Counter(row.payload for row in Tables(tx).events)
     postgres.drop_database(url)
     acknowledged = {event(number) for number, error in errors.items() if error is None}
-    assert acknowledged <= kept.keys() <= {event(number) for number in range(CUT_EVENTS)}
-    assert set(kept.values()) == {1}
+    assert acknowledged <= payloads.keys() <= {event(number) for number in range(CUT_EVENTS)}
+    assert set(payloads.values()) == {1}

@@ -1,4 +1,4 @@
-"""Replays among everything else that happens to lots: nothing breaks, and each comes to an end."""
+"""Replays among all other actions on lots: no invariant breaks, and each replay ends."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ from penstock.replay.target import Target
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
-from tests.checked import opened
 from tests.contract.replay_site import DIAMOND, ReplaySite, open_replays
+from tests.invariants import open_grounds_on
 
 LOTS = ("a", "b")
 DATASETS = ("raw", "other", "clean", "left", "right", "join")
@@ -46,7 +46,7 @@ ACTIONS, TURNS_MAX = 60, 100
 
 @dataclass
 class Storm:
-    """Somebody who does anything at any time, often the same twice at once."""
+    """A client that takes any action at any time, often the same one twice at once."""
 
     here: ReplaySite
     random: random.Random
@@ -55,7 +55,7 @@ class Storm:
     replays: list[str] = field(default_factory=list)
 
     def act(self) -> None:
-        """Do something; it may be refused."""
+        """Take a random action. The server may refuse it."""
         acts: list[Callable[[], object]] = [
             self.start, self.step, self.step, self.step, self.move, self.claim, self.claim,
             self.claim, self.end, self.end, self.end, self.administer, self.administer, self.wait,
@@ -111,7 +111,7 @@ class Storm:
         self.here.site.register("raw", [self.random.choice(LOTS)])
 
     def calm_down(self) -> None:
-        """Let everything go on that somebody has stopped."""
+        """Resume everything that was paused and release every hold."""
         commands: tuple[Command[object], ...] = (
             *(HoldJob(*ANN, job, hold=False) for job in DIAMOND),
             *(HoldLot(*ANN, d, lot, hold=False) for d in DATASETS for lot in LOTS),
@@ -125,7 +125,7 @@ class Storm:
                 self.here.replays.resume(name, "ann")
 
     def work(self) -> bool:
-        """Move all replays on and do what is to be done: whether one of them still runs."""
+        """Advance all replays and do the ready work; return whether a replay still runs."""
         for name in self.replays:
             self.here.replays.step(name)
         self.here.site.now += LONG
@@ -152,8 +152,8 @@ def here(database_url: str) -> Iterator[ReplaySite]:
 
 
 def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
-    """Work that waits for a turn in a replay that does not keep it, or the other way round."""
-    kept = {
+    """Return work that is reserved by a replay that does not own it, and the reverse."""
+    reserved = {
         (f"{step.job} {step.lot}", name)
         for name in replays
         if here.replays.status(name).state in (ReplayState.RUNNING, ReplayState.PAUSED)
@@ -161,16 +161,22 @@ def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
         for step in here.replays.steps(name, state=state)
     }
     waiting = {(work, name) for work, names in here.turns().items() for name in names}
-    return kept ^ waiting
+    return reserved ^ waiting
 
 
-def broken(here: ReplaySite) -> list[str]:
-    with opened(Settings(), here.site.database, lambda: here.site.now) as found:
-        return [f"{v.name}: {v.error or v.first}" for v in check(found, INVARIANTS) if not v.holds]
+def broken_invariants(here: ReplaySite) -> list[str]:
+    with open_grounds_on(
+        Settings(), here.site.database, lambda: here.site.now
+    ) as invariant_grounds:
+        return [
+            f"{v.name}: {v.error or v.first}"
+            for v in check(invariant_grounds, INVARIANTS)
+            if not v.holds
+        ]
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
+def test_invariants_hold_and_every_replay_ends(here: ReplaySite, number: int) -> None:
     for job in DIAMOND:
         here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
     with ThreadPoolExecutor(2) as threads:
@@ -178,9 +184,9 @@ def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> 
         for _ in range(ACTIONS // 4):
             for _ in range(4):
                 storm.act()
-            assert broken(here) == []
+            assert broken_invariants(here) == []
             assert misplaced(here, storm.replays) == set()
         storm.calm_down()
         assert storm.replays
         assert any(not storm.work() for _ in range(TURNS_MAX))
-    assert (broken(here), here.turns()) == ([], {})
+    assert (broken_invariants(here), here.turns()) == ([], {})

@@ -1,4 +1,4 @@
-"""Reported runs, engines and administrators at the same lots: every invariant holds at the end."""
+"""Reported runs, engines and administrators on the same lots: every invariant holds at the end."""
 
 import random
 import uuid
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from tests.checked import assert_all_holds
 from tests.doors.arc_site import MAKE, NAMESPACE, ArcSite, arc, arc_site, while_it_works
-from tests.simulation.test_kill import made_up_seed
+from tests.invariants import assert_all_holds
+from tests.simulation.test_kill import random_seed
 
 LOTS = ("20261115PT1H00", "20261115PT1H03", "20261115PT1H04")
 SIDES = {"make": ("tick", "raw"), "plain": ("tick", "rough"), "shout": ("raw", "loud")}
@@ -23,13 +23,13 @@ FINE = {200, 201, 404, 409, 422}
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[ArcSite]:
-    with arc_site(database_url) as made:
-        yield made
+    with arc_site(database_url) as site:
+        yield site
 
 
 @dataclass
 class Storm:
-    """Whoever may have a say in lots says anything, in any order."""
+    """Clients of all kinds that change lots in any order."""
 
     site: ArcSite
     chance: random.Random
@@ -37,7 +37,7 @@ class Storm:
     seconds: int = 1800
 
     def begin(self) -> None:
-        """Two arcs, and a job beside them that reads the same."""
+        """Declare two arcs, and a plain job that reads the same dataset."""
         self.runs = [str(uuid.UUID(int=self.chance.getrandbits(128))) for _ in range(5)]
         self.declare()
         self.site.register("tick", *LOTS)
@@ -46,7 +46,7 @@ class Storm:
         self.call("PUT", "jobs", "plain", "wiring", **wired)
 
     def act(self) -> None:
-        """Do something; it may be refused."""
+        """Take a random action. The server may refuse it."""
         acts: list[tuple[int, Callable[[], None]]] = [
             (55, self.report), (20, self.run), (8, self.resubmit), (5, self.enforce),
             (4, self.forget), (5, self.declare), (3, self.claim),
@@ -55,19 +55,19 @@ class Storm:
         self.chance.choices([act for _, act in acts], weights)[0]()
 
     def intruders(self) -> list[str]:
-        """Who works on a lot of the job that is an arc all the time, and is not its engine."""
+        """Return the workers that hold a lot of an arc's job and are not its engine."""
         locks = self.site.call("GET", "locks")["locks"]
         return [one["owner"] for one in locks if one["job"] == "shout" and one["owner"] != "test"]
 
     def call(self, method: str, *segments: str, **body: Any) -> Any:
-        """Call a path of the namespace; nothing but a refusal with a reason may go wrong."""
+        """Call a path of the namespace. The only allowed errors are refusals with a reason."""
         at = "/".join(("/api/v1/namespaces", NAMESPACE, *segments))
         answer = self.site.server.client.request(method, at, json=body or None)
         assert answer.status_code in FINE, answer.text
         return answer.json()
 
     def report(self, run: str | None = None) -> None:
-        """Somebody tells of a run: of one of its own, or of one that holds a lot."""
+        """Report a run: a new one, or one that holds a lot."""
         job = self.chance.choice(list(SIDES))
         lots = self.chance.sample(LOTS, self.chance.choice((0, 1, 1, 2)))
         by_run = bool(lots) and self.chance.random() < 0.6
@@ -81,48 +81,48 @@ class Storm:
         }
         for side, name in zip(("input", "output"), SIDES[job], strict=True):
             if self.chance.random() < 0.8:
-                named = {} if by_run else _subset(side, lots)
-                event[f"{side}s"] = [{"namespace": NAMESPACE, "name": name, **named}]
+                partitions = {} if by_run else _subset(side, lots)
+                event[f"{side}s"] = [{"namespace": NAMESPACE, "name": name, **partitions}]
         answer = self.site.server.client.post("/api/v1/lineage", json=event)
         assert answer.status_code in FINE, answer.text
 
     def meddle(self) -> None:
-        """Somebody tells of a run that holds a lot just now."""
+        """Report a run that holds a lot at this moment."""
         locks = self.site.call("GET", "locks")["locks"]
         if locks:
             self.report(self.chance.choice(locks)["claim"])
 
     def fail(self) -> None:
-        """The workload does not work."""
+        """Fail, as a broken workload."""
         raise RuntimeError("no luck")
 
     def run(self) -> None:
-        """An engine makes a lot, while others act."""
+        """Make a lot as an engine, while other actions run."""
         acts = (self.meddle, self.meddle, self.report, self.fail)
         while_it_works[:] = self.chance.choices(acts, k=self.chance.choice((0, 1, 2)))
-        with suppress(PenstockError):  # it is no arc now, or the lot is not ready
+        with suppress(PenstockError):  # no arc now, or the lot is not ready
             self.site.run(self.chance.choice(("make", "make", "shout")), self.chance.choice(LOTS))
 
     def resubmit(self) -> None:
-        """An administrator has a lot made again."""
+        """Resubmit a lot as an administrator."""
         job, lot = self.chance.choice(list(SIDES)), self.chance.choice(LOTS)
         self.call("POST", "jobs", job, "resubmit", lots=[lot], why="to see what happens")
 
     def enforce(self) -> None:
-        """Events that collide are refused from now on, or are not."""
+        """Switch the refusal of colliding events on or off."""
         job = self.chance.choice(("make", "plain"))
         self.call("PUT", "jobs", job, "wiring", enforced=self.chance.random() < 0.5)
 
     def declare(self) -> None:
-        """The job is an arc, again."""
+        """Declare the job as an arc again."""
         self.call("PUT", *arc("make")[2:], **ARC)
 
     def forget(self) -> None:
-        """The arc is a job like any other."""
+        """Make the arc a plain job."""
         self.call("DELETE", *arc("make")[2:])
 
     def claim(self) -> None:
-        """A worker claims a lot of the plain job, and ends its claim or is never heard of again."""
+        """Claim a lot of the plain job, then end the claim or let it expire."""
         for claim in self.call("POST", "jobs", "plain", "claims", owner="worker")["claims"]:
             end = self.chance.choice(("complete", "fail", "heartbeat"))
             at = f"/api/v1/claims/{claim['id']}/{end}"
@@ -140,7 +140,7 @@ def _subset(side: str, lots: list[str]) -> dict[str, Any]:
 
 
 def rage(site: ArcSite, seed: int, acts: int) -> None:
-    """A storm of so many acts; then what `penstock check` looks at is as it should be."""
+    """Take this many random actions, then require that `penstock check` passes."""
     storm = Storm(site, random.Random(seed))
     storm.begin()
     for _ in range(acts):
@@ -150,11 +150,11 @@ def rage(site: ArcSite, seed: int, acts: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_is_reported_of_lots_every_invariant_holds(site: ArcSite, seed: int) -> None:
+def test_invariants_hold_under_any_reports_of_lots(site: ArcSite, seed: int) -> None:
     rage(site, seed, acts=60)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("number", range(50))
 def test_long_storm_of_reports(site: ArcSite, number: int) -> None:
-    rage(site, made_up_seed() + number, acts=500)
+    rage(site, random_seed() + number, acts=500)

@@ -1,4 +1,4 @@
-"""Two servers' worth of catalog on one database end where one alone would."""
+"""Two catalogs on one database reach the same state as a single one."""
 
 import random
 import shutil
@@ -19,7 +19,7 @@ from penstock.catalog.writes import open_write_queue
 from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
 from penstock.store.write_queue import WriteQueue
-from tests.checked import broken_invariants
+from tests.invariants import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import Document, Story, stories
@@ -30,7 +30,7 @@ NOW = parse_time("2026-03-02T00:00:00Z")
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Database]:
+def migrated_database(url: str) -> Iterator[Database]:
     database = open_database(url, extra=[STATEMENTS])
     try:
         database.migrate()
@@ -40,9 +40,9 @@ def opened(url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def catalog_on(url: str) -> Iterator[WriteQueue]:
-    """A catalog as one server has it: a connection, a writer and a memory of its own."""
-    with opened(url) as database:
+def open_catalog(url: str) -> Iterator[WriteQueue]:
+    """A catalog as one server has it: its own connection, writer and cache."""
+    with migrated_database(url) as database:
         catalog = open_write_queue(
             database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000
         )
@@ -60,18 +60,18 @@ class Databases:
         self._folder = folder
         self._postgres = postgres
         self._template = self._new(None)
-        with opened(self._template):
+        with migrated_database(self._template):
             pass
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """The URL of a database, for the length of a block."""
+        """Yield the URL of a database for the length of a block."""
         url = self._new(self._template)
         yield url
         self._drop(url)
 
     def close(self) -> None:
-        """Throw away what was copied from."""
+        """Drop the template."""
         self._drop(self._template)
 
     def _drop(self, url: str) -> None:
@@ -103,7 +103,7 @@ def submit(catalog: WriteQueue, event: Document) -> "Future[None]":
 
 
 def state_of(url: str) -> Seen:
-    with opened(url) as database, database.read() as tx:
+    with migrated_database(url) as database, database.read() as tx:
         assert problems(tx) == []
         assert broken_invariants(database, system_clock) == []
         return visible(tx)
@@ -114,14 +114,14 @@ def state_of(url: str) -> Seen:
     max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
+def test_events_sent_alternately_to_two_catalogs_end_as_in_one(
     databases: Databases, story: Story, chance: random.Random
 ) -> None:
-    """Each finds that the other has written, and forgets what it remembers."""
+    """Each notices that the other one has written and drops its cache."""
     events = [event for event in story.background if "delete" not in event] + story.run
     with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
-        alone = stack.enter_context(catalog_on(alone_url))
-        both = [stack.enter_context(catalog_on(both_url)) for _ in range(2)]
+        alone = stack.enter_context(open_catalog(alone_url))
+        both = [stack.enter_context(open_catalog(both_url)) for _ in range(2)]
         for event in events:
             submit(alone, event).result()
             submit(chance.choice(both), event).result()
@@ -129,10 +129,10 @@ def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
 
 
 def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Document]]]:
-    """Declarations of all datasets, and the events of many runs that share jobs and datasets."""
+    """Draw declarations of all datasets, and events of many runs that share jobs and datasets."""
     names = [{"namespace": "s3://lake", "name": f"dataset {n}"} for n in range(DATASETS)]
 
-    def stated(columns: int) -> Document:
+    def random_dataset(columns: int) -> Document:
         fields = [{"name": f"column{n}", "type": "INT"} for n in range(columns)]
         return {**chance.choice(names), "facets": {"schema": {"fields": fields}}}
 
@@ -143,7 +143,7 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
     for number in range(RUNS):
         run = {"runId": f"run {number}"}
         job = {"namespace": "jobs", "name": f"job {chance.randrange(JOBS)}"}
-        sides = {"inputs": [stated(1)], "outputs": [stated(chance.randrange(1, 4))]}
+        sides = {"inputs": [random_dataset(1)], "outputs": [random_dataset(chance.randrange(1, 4))]}
         end = chance.choice(["COMPLETE", "COMPLETE", "FAIL", "ABORT"])
         times = [f"2026-03-01T10:{number:02}:{second:02}Z" for second in (0, 30)]
         runs.append(
@@ -155,47 +155,49 @@ def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Docume
     return declared, runs
 
 
-def without_order(seen: Seen) -> Seen:
-    """What does not depend on which run came first: all but numbers and what was read.
+def without_order(tables: Seen) -> Seen:
+    """Return the rows without the columns that depend on the order of runs: numbers and inputs.
 
-    A reader's report of the fields counts for the version that it read, if that has none.
+    A reader's report of the fields applies to the version that it read, if that has none.
     """
-    for row in seen["version"]:
+    for row in tables["version"]:
         del row["number"]
-    for row in seen["dataset"]:
+    for row in tables["dataset"]:
         del row["latest_version_id"], row["observed"]
-    for row in seen["run_dataset"]:
+    for row in tables["run_dataset"]:
         if row["role"] == "INPUT":
             del row["version_id"]
-    return {table: sorted(found, key=repr) for table, found in seen.items()}
+    return {table: sorted(rows, key=repr) for table, rows in tables.items()}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in (1, 2))])
 @pytest.mark.parametrize("count", [1, 2])
-def test_events_that_go_to_catalogs_at_once_end_as_one_after_the_other(
+def test_concurrent_events_to_catalogs_end_as_sequential_ones(
     databases: Databases, count: int, seed: int
 ) -> None:
     chance = random.Random(f"{count}/{seed}")
     declared, runs = busy_events(chance)
 
-    def tell(catalogs: Sequence[WriteQueue], events: list[Document], order: random.Random) -> None:
+    def submit_all(
+        catalogs: Sequence[WriteQueue], events: list[Document], order: random.Random
+    ) -> None:
         for event in order.sample(events, len(events)):
             submit(order.choice(catalogs), event).result()
 
     with databases.empty() as alone_url, databases.empty() as busy_url, ExitStack() as stack:
-        alone = stack.enter_context(catalog_on(alone_url))
-        busy = [stack.enter_context(catalog_on(busy_url)) for _ in range(count)]
+        alone = stack.enter_context(open_catalog(alone_url))
+        busy = [stack.enter_context(open_catalog(busy_url)) for _ in range(count)]
         for event in declared:
             submit(alone, event).result()
             submit(busy[0], event).result()
         for events in runs:
-            tell([alone], events, random.Random(0))
+            submit_all([alone], events, random.Random(0))
         with ThreadPoolExecutor(THREADS) as pool:
-            told = [
-                pool.submit(tell, busy, events, random.Random(f"{seed}/{number}"))
+            futures = [
+                pool.submit(submit_all, busy, events, random.Random(f"{seed}/{number}"))
                 for number, events in enumerate(chance.sample(runs, len(runs)))
             ]
-        for each in told:
+        for each in futures:
             each.result()
-        expected, found = without_order(state_of(alone_url)), without_order(state_of(busy_url))
-    assert differences(expected, found) == {}
+        expected, actual = without_order(state_of(alone_url)), without_order(state_of(busy_url))
+    assert differences(expected, actual) == {}

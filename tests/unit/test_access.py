@@ -15,7 +15,7 @@ AT: Micros = 1_800_000_000_000_000
 
 
 class Stopwatch:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -37,11 +37,11 @@ def keys(database: Database) -> Keys:
     return Keys(database, clock=lambda: AT)
 
 
-def test_a_new_keys_token_opens_the_door(keys: Keys) -> None:
-    made = keys.create("etl", KeyRole.WRITER, namespace="food", who="local")
-    key = keys.authenticate(made.token)
-    assert (key.id, key.name, key.role, key.namespace) == (made.key.id, "etl", "writer", "food")
-    assert made.token.startswith("pk_")
+def test_a_new_keys_token_is_accepted(keys: Keys) -> None:
+    created = keys.create("etl", KeyRole.WRITER, namespace="food", who="local")
+    key = keys.authenticate(created.token)
+    assert (key.id, key.name, key.role, key.namespace) == (created.key.id, "etl", "writer", "food")
+    assert created.token.startswith("pk_")
 
 
 def test_only_the_digest_of_a_token_is_stored(database: Database, keys: Keys) -> None:
@@ -59,7 +59,7 @@ def test_an_unknown_token_is_refused(keys: Keys) -> None:
             keys.authenticate(token)
 
 
-def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(keys: Keys) -> None:
+def test_a_server_refuses_a_key_it_revoked_immediately(keys: Keys) -> None:
     token = keys.create("etl", KeyRole.WRITER, who="local").token
     keys.authenticate(token)
     revoked = keys.revoke("etl", who="boss")
@@ -68,7 +68,7 @@ def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(keys: Keys) -> No
         keys.authenticate(token)
 
 
-def test_a_revocation_elsewhere_takes_effect_within_seconds(database: Database) -> None:
+def test_a_revocation_by_another_server_applies_within_seconds(database: Database) -> None:
     watch = Stopwatch()
     here = Keys(database, clock=lambda: AT, seconds=watch)
     elsewhere = Keys(database, clock=lambda: AT)
@@ -93,18 +93,18 @@ def test_a_name_is_taken_until_its_key_is_revoked(keys: Keys) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a\nb", "a\x00b", "local"])
-def test_names_that_cannot_be_told_apart_are_refused(keys: Keys, name: str) -> None:
+def test_names_that_look_alike_are_refused(keys: Keys, name: str) -> None:
     with pytest.raises(Invalid):
         keys.create(name, KeyRole.READER, who="local")
     assert not keys.were_made()
 
 
-def test_revoking_what_is_not_there_says_so(keys: Keys) -> None:
+def test_revoking_an_unknown_key_fails(keys: Keys) -> None:
     with pytest.raises(NotFound, match="no live key"):
         keys.revoke("ghost", who="local")
 
 
-def test_making_and_revoking_keys_is_in_the_audit_log(database: Database, keys: Keys) -> None:
+def test_creating_and_revoking_keys_is_audited(database: Database, keys: Keys) -> None:
     keys.create("etl", KeyRole.WRITER, namespace="food", who="boss")
     keys.revoke("etl", who="chief")
     with database.read() as tx:
@@ -115,7 +115,7 @@ def test_making_and_revoking_keys_is_in_the_audit_log(database: Database, keys: 
     assert (newest.who, newest.action, newest.at) == ("chief", "key revoke", AT)
 
 
-def test_an_action_that_fails_leaves_no_audit_entry(database: Database, keys: Keys) -> None:
+def test_a_failed_action_leaves_no_audit_entry(database: Database, keys: Keys) -> None:
     keys.create("etl", KeyRole.WRITER, who="boss")
     with pytest.raises(Conflict):
         keys.create("etl", KeyRole.WRITER, who="boss")
@@ -130,7 +130,7 @@ def test_each_role_covers_those_before_it() -> None:
         LOCAL.__class__("", "r", KeyRole.READER, None).require_role(KeyRole.WRITER)
 
 
-def test_a_key_for_one_namespace_touches_no_other(keys: Keys) -> None:
+def test_a_namespace_key_has_no_access_to_others(keys: Keys) -> None:
     key = keys.authenticate(keys.create("t", KeyRole.ADMIN, namespace="food", who="local").token)
     key.require_namespace("food")
     with pytest.raises(Forbidden, match="food"):

@@ -1,4 +1,4 @@
-"""The measurements measure what they say: the load, the peers, the graph and the report."""
+"""The benchmarks measure what they claim: the load, the peers, the graph and the report."""
 
 import io
 import re
@@ -55,13 +55,13 @@ def requests() -> list[bytes]:
     return EventPool(BEGIN).take(4 * JOBS)
 
 
-def test_every_request_is_whole(requests: list[bytes]) -> None:
+def test_every_request_is_complete(requests: list[bytes]) -> None:
     for request in requests:
         (length,) = re.findall(rb"content-length: (\d+)", request)
         assert int(length) == len(body_of(request))
 
 
-def test_events_are_what_the_report_says_of_them(requests: list[bytes]) -> None:
+def test_events_match_their_description_in_the_report(requests: list[bytes]) -> None:
     events = [read_event(body_of(request), Limits()) for request in requests]
     assert {len(event.inputs) for event in events} == {2}
     assert {len(event.outputs) for event in events} == {1}
@@ -74,37 +74,37 @@ def test_events_are_what_the_report_says_of_them(requests: list[bytes]) -> None:
 
 
 def test_each_run_starts_and_then_completes(requests: list[bytes]) -> None:
-    told: dict[str | None, list[str]] = {}
+    types: dict[str | None, list[str]] = {}
     times = []
     for request in requests:
         event = read_event(body_of(request), Limits())
-        told.setdefault(event.run_id, []).append(event.event_type)
+        types.setdefault(event.run_id, []).append(event.event_type)
         times.append(event.at)
-    assert len(told) == 2 * JOBS
-    assert set(map(tuple, told.values())) == {("START", "COMPLETE")}
+    assert len(types) == 2 * JOBS
+    assert set(map(tuple, types.values())) == {("START", "COMPLETE")}
     assert times == sorted(set(times))
 
 
 def test_the_load_sends_each_request_once_and_counts_the_answers(requests: list[bytes]) -> None:
     with answering_server() as port:
-        found = send(port, requests[:200], clients=4, seconds=60)
+        counts = send(port, requests[:200], clients=4, seconds=60)
         refused = send(port, requests[:10], clients=2, seconds=60, status=200)
-    assert (found.answered, found.refused, found.ran_out) == (200, {}, True)
-    assert found.rate > 0
-    assert 0 < found.p50_ms <= found.p99_ms
+    assert (counts.answered, counts.refused, counts.ran_out) == (200, {}, True)
+    assert counts.rate > 0
+    assert 0 < counts.p50_ms <= counts.p99_ms
     assert (refused.answered, refused.refused) == (0, {"201": 10})
 
 
-def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
+def test_the_graph_has_its_stated_size(tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'graph.db'}", extra=[GRAPH_FOLDER])
     database.migrate()
     Graph(domains=1).save(database)
     with database.read() as tx:
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="DATASET")) == DOMAIN_JOBS
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="JOB")) == DOMAIN_JOBS
-        (place,) = random_places(1, domains=1)
-        near = lineage(tx, dataset_node(*dataset_name(place)), hops=2).graph
-        whole = lineage(tx, dataset_node(*dataset_name(place)), hops=200).graph
+        (start,) = random_places(1, domains=1)
+        near = lineage(tx, dataset_node(*dataset_name(start)), hops=2).graph
+        whole = lineage(tx, dataset_node(*dataset_name(start)), hops=200).graph
     database.close()
     assert 2 < len(near) < len(whole) <= 2 * DOMAIN_JOBS
     edges = sum(len(node.in_edges) for node in whole)
@@ -121,7 +121,7 @@ def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
         (PgqueuerCalls, 10),
     ],
 )
-def test_a_queue_hands_out_each_piece_of_work_once(
+def test_a_queue_hands_out_each_job_once(
     postgres: PostgresServer, make: Callable[[str], Queue], at_once: int
 ) -> None:
     url = postgres.create_database()
@@ -149,7 +149,7 @@ def test_claims_go_through_http(tmp_path: Path) -> None:
     assert (turn.claims, turn.ran_out) == (25, True)
 
 
-def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> None:
+def test_a_generated_history_equals_one_written_by_the_plane(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     write_history(url, finished=30)
     ours = InProcess(url)
@@ -158,12 +158,12 @@ def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> N
     with ours.plane.database.read() as tx:
         work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
         first, *_, last = sorted(work, key=lambda row: row.lot_key)
-        made = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
+        claims = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
     assert [row.state for row in work] == [WorkState.DONE] * 30
     assert len({row.run_id for row in work}) == 30
     assert (first.lot, last.lot) == (lots[0], lots[-1])
     assert first.since < last.since < ours.plane.clock()
-    assert made == []
+    assert claims == []
     ours.fill(1)
     (claim,) = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
     assert (claim.lot, claim.token) == (f"part-{FIRST_LOT}", 1)
@@ -171,7 +171,7 @@ def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> N
     postgres.drop_database(url)
 
 
-def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
+def test_an_arc_processes_lots_after_a_long_history(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     write_history(url, finished=30)
     ours = InProcess(url)
@@ -183,14 +183,14 @@ def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
     lots = [f"part-{FIRST_LOT + number}" for number in range(5)]
     with ours.plane.database.read() as tx:
         work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
-        told = tx.fetch("lot_events_after", after=0, most=1000)
+        events = tx.fetch("lot_events_after", after=0, most=1000)
     ours.close()
     postgres.drop_database(url)
     assert [row.state for row in work] == [WorkState.DONE] * 5
-    assert len(told) == 2 * (30 + 5)  # each lot landed, and was refined
+    assert len(events) == 2 * (30 + 5)  # each lot arrived and was refined
 
 
-def test_the_engine_passes_every_lot_that_waits() -> None:
+def test_the_engine_processes_every_waiting_lot() -> None:
     with Bench() as bench, passing_lots(bench, "sqlite") as (lots, _):
         lots.fill(12)
         assert lots.left() == 12
@@ -208,20 +208,20 @@ def test_fresh_lots_and_a_backfill_are_measured_on_one_engine() -> None:
     assert measured.ratio == measured.backfill_per_second / measured.fresh_per_second
 
 
-def test_the_gaps_among_many_lots_are_those_that_were_left(tmp_path: Path) -> None:
+def test_the_gaps_found_are_the_ones_left_out(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gaps.db'}"
     span = whole_days(2 * ODD_EVERY)
     write_lots(url, span)
     database = open_database(url, extra=[GRAPH_FOLDER])
-    found = find_gaps(database, span, with_causes=True)
-    known = scan(database)
+    gaps = find_gaps(database, span, with_causes=True)
+    rows = scan(database)
     database.close()
-    assert found.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
-    assert (found.count, len(found.ranges)) == (span.count, 4)
-    assert known == span.count - 2 >= 2 * ODD_EVERY - 2
+    assert gaps.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
+    assert (gaps.count, len(gaps.ranges)) == (span.count, 4)
+    assert rows == span.count - 2 >= 2 * ODD_EVERY - 2
 
 
-def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
+def test_the_report_is_printed_and_saved(tmp_path: Path) -> None:
     report = new_report(quick=True)
     report.ceilings = [Ceiling(32, 50_000, 10_000)]
     ratios = [Ratio(32, "raw", 0.5, 0.4), Ratio(32, "single", 4.0, 6.0)]
@@ -242,13 +242,13 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
     assert [target.met for target in report.targets] == [True, False, True, False]
     write_report(report, tmp_path / "results" / "report.json")
-    written = (tmp_path / "results" / "report.json").read_bytes()
-    assert msgspec.json.decode(written, type=Report) == report
-    shown = io.StringIO()
-    print_report(report, Console(file=shown, width=120))
+    content = (tmp_path / "results" / "report.json").read_bytes()
+    assert msgspec.json.decode(content, type=Report) == report
+    output = io.StringIO()
+    print_report(report, Console(file=output, width=120))
     for words in (
         "slowest first page (jobs)", "ours, in process", "1,000,000 finished lots",
         "through an arc that does nothing", "1,000,000 lots done", "Gaps among 1,000,000 lots",
         "Lots per second of a backfill",
     ):  # fmt: skip
-        assert words in shown.getvalue()
+        assert words in output.getvalue()

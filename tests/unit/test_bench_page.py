@@ -1,4 +1,4 @@
-"""The measurements of the web page measure what they say."""
+"""The benchmarks of the web page measure what they claim."""
 
 import io
 from pathlib import Path
@@ -21,7 +21,7 @@ def measured() -> PageTimes:
     return PageTimes(100_000, 1_995, views, answers)
 
 
-def test_the_server_that_is_looked_at_has_as_many_lots_as_were_wanted(tmp_path: Path) -> None:
+def test_the_measured_server_has_the_requested_number_of_lots(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
     count = fill(url, 500)
     database = open_database(url, extra=[FOLDER])
@@ -32,13 +32,13 @@ def test_the_server_that_is_looked_at_has_as_many_lots_as_were_wanted(tmp_path: 
     assert jobs >= DOMAINS * JOBS
 
 
-def test_the_report_shows_and_keeps_what_was_measured(measured: PageTimes, tmp_path: Path) -> None:
+def test_the_report_shows_and_stores_every_measurement(measured: PageTimes, tmp_path: Path) -> None:
     report = new_report(quick=True)
     report.page = measured
     write_report(report, tmp_path / "report.json")
-    written = (tmp_path / "report.json").read_bytes()
-    assert msgspec.json.decode(written, type=Report) == report
-    shown = io.StringIO()
-    print_report(report, Console(file=shown, width=120))
+    content = (tmp_path / "report.json").read_bytes()
+    assert msgspec.json.decode(content, type=Report) == report
+    output = io.StringIO()
+    print_report(report, Console(file=output, width=120))
     for words in ("100,000 lots and 1,995 nodes", "lineage of the graph", "5.0 ×", "choosing a"):
-        assert words in shown.getvalue()
+        assert words in output.getvalue()

@@ -1,4 +1,4 @@
-"""Moments: whole microseconds inside, ISO-8601 at the edges."""
+"""Times: whole microseconds inside, ISO 8601 at the edges."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -38,14 +38,14 @@ NOON = 1_794_744_000 * SECOND
         ("1969-12-31T23:59:59.999999Z", -1),
     ],
 )
-def test_a_moment_is_read(text: str, at: int) -> None:
+def test_a_time_is_parsed(text: str, at: int) -> None:
     assert parse_time(text) == at
 
 
 @pytest.mark.parametrize(
     "text", ["", "soon", "2026-13-01T00:00:00Z", "2026-11-15T25:00:00Z", "1794744000", "x" * 500]
 )
-def test_what_is_not_a_moment_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(Invalid) as refusal:
         parse_time(text)
     assert text[:64] in str(refusal.value)
@@ -53,14 +53,14 @@ def test_what_is_not_a_moment_is_refused_with_an_example(text: str) -> None:
     assert len(str(refusal.value)) < 200
 
 
-def test_a_moment_is_written_with_milliseconds_or_microseconds() -> None:
+def test_a_time_is_written_with_milliseconds_or_microseconds() -> None:
     assert format_time(NOON) == "2026-11-15T12:00:00.000Z"
     assert format_time(NOON + 120_000) == "2026-11-15T12:00:00.120Z"
     assert format_time(NOON + 123_456) == "2026-11-15T12:00:00.123456Z"
     assert say_time(NOON + 123_456) == "2026-11-15 12:00:00 UTC"
 
 
-def test_a_datetime_keeps_its_offset_and_without_one_is_utc() -> None:
+def test_a_datetime_without_an_offset_is_utc() -> None:
     berlin = timezone(timedelta(hours=1))
     assert from_datetime(datetime(2026, 11, 15, 13, tzinfo=berlin)) == NOON
     assert from_datetime(datetime(2026, 11, 15, 12, tzinfo=UTC).replace(tzinfo=None)) == NOON
@@ -68,7 +68,7 @@ def test_a_datetime_keeps_its_offset_and_without_one_is_utc() -> None:
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_every_moment_survives_being_written_and_read(moment: datetime) -> None:
+def test_every_time_survives_writing_and_parsing(moment: datetime) -> None:
     at = from_datetime(moment)
     assert to_datetime(at) == moment
     assert parse_time(format_time(at)) == at
@@ -88,7 +88,5 @@ def test_the_units_fit_together() -> None:
 @pytest.mark.parametrize(
     ("until", "is_so"), [(-1, False), (0, False), (1, True), (10, True), (20, True), (21, False)]
 )
-def test_what_ends_later_than_its_length_and_what_clocks_differ_by_is_over(
-    until: int, is_so: bool
-) -> None:
+def test_a_lease_that_outlasts_its_length_has_ended(until: int, is_so: bool) -> None:
     assert lasts(NOON + until, 10, NOON) is is_so

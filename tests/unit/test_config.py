@@ -1,4 +1,4 @@
-"""Where settings come from, which source wins, and what is refused."""
+"""Sources of settings, their order, and the values that are refused."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ KEY = "pk_7d1f0c"
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with a home folder and nothing else."""
+    """An environment with only a home folder."""
     (tmp_path / "home").mkdir()
     return {"HOME": str(tmp_path / "home")}
 
@@ -68,7 +68,7 @@ def test_a_flag_is_named_as_it_is_written(home: dict[str, str], tmp_path: Path) 
     assert loaded.settings.insecure is True
 
 
-def test_the_file_is_the_named_one_or_the_nearest(home: dict[str, str], tmp_path: Path) -> None:
+def test_the_file_is_the_given_one_or_the_nearest(home: dict[str, str], tmp_path: Path) -> None:
     in_home = write(tmp_path / "home/.config/penstock/penstock.toml", "port = 1")
     assert load({}, home, tmp_path).origins["port"] == f"file {in_home}"
     in_xdg = write(tmp_path / "xdg/penstock/penstock.toml", "port = 2")
@@ -84,13 +84,13 @@ def test_the_file_is_the_named_one_or_the_nearest(home: dict[str, str], tmp_path
 
 
 def test_the_data_folder_follows_xdg(home: dict[str, str], tmp_path: Path) -> None:
-    named = load({}, home | {"XDG_DATA_HOME": "/srv/data"}, tmp_path).settings
-    assert named.database == "sqlite:////srv/data/penstock/penstock.db"
+    with_xdg = load({}, home | {"XDG_DATA_HOME": "/srv/data"}, tmp_path).settings
+    assert with_xdg.database == "sqlite:////srv/data/penstock/penstock.db"
     relative = load({}, home | {"XDG_DATA_HOME": "data"}, tmp_path).settings
     assert relative.database == f"sqlite:///{home['HOME']}/.local/share/penstock/penstock.db"
 
 
-def test_an_empty_variable_counts_as_none(home: dict[str, str], tmp_path: Path) -> None:
+def test_an_empty_variable_counts_as_unset(home: dict[str, str], tmp_path: Path) -> None:
     loaded = load({}, home | {"PENSTOCK_PORT": "", "PENSTOCK_API_KEY_FILE": ""}, tmp_path)
     assert loaded.settings.port == 5000
     assert loaded.origins["port"] == "default"
@@ -99,14 +99,14 @@ def test_an_empty_variable_counts_as_none(home: dict[str, str], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "value"), [("1", True), ("Yes", True), ("true", True), ("off", False), ("0", False)]
 )
-def test_a_switch_in_the_environment_is_read_as_people_write_it(
+def test_a_boolean_variable_accepts_common_spellings(
     text: str, value: bool, home: dict[str, str], tmp_path: Path
 ) -> None:
     assert load({}, home | {"PENSTOCK_INSECURE": text}, tmp_path).settings.insecure is value
 
 
 @pytest.mark.parametrize("name", ["api_key", "database"])
-def test_a_secret_can_come_from_a_file(name: str, home: dict[str, str], tmp_path: Path) -> None:
+def test_a_secret_can_be_read_from_a_file(name: str, home: dict[str, str], tmp_path: Path) -> None:
     variable = f"PENSTOCK_{name.upper()}_FILE"
     path = write(tmp_path / "secret", f"{KEY}\n")
     loaded = load({}, home | {variable: str(path)}, tmp_path)
@@ -152,7 +152,7 @@ def test_a_secret_file_that_is_missing_or_empty_is_refused(
         ('url = "localhost:5000"', "url must be text that begins with http:// or https://"),
     ],
 )
-def test_a_bad_line_is_refused_with_the_file_the_key_and_what_to_write(
+def test_an_error_in_the_file_names_key_and_remedy(
     line: str, message: str, home: dict[str, str], tmp_path: Path
 ) -> None:
     path = write(tmp_path / "penstock.toml", line)
@@ -166,14 +166,14 @@ def test_a_bad_line_is_refused_with_the_file_the_key_and_what_to_write(
     ("variable", "text"),
     [("PORT", "70000"), ("PORT", "http"), ("PORT", "-1"), ("INSECURE", "maybe")],
 )
-def test_a_bad_variable_is_refused_by_name(
+def test_the_error_for_a_bad_variable_names_it(
     variable: str, text: str, home: dict[str, str], tmp_path: Path
 ) -> None:
     with pytest.raises(Invalid, match=f"^environment PENSTOCK_{variable}: .* must be .*{text}"):
         load({}, home | {f"PENSTOCK_{variable}": text}, tmp_path)
 
 
-def test_a_bad_flag_is_refused_by_name(home: dict[str, str], tmp_path: Path) -> None:
+def test_the_error_for_a_bad_flag_names_it(home: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(Invalid, match=r"^flag --log-format: log_format must be one of text, json"):
         load({"log_format": "yaml"}, home, tmp_path)
 
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_toml_is_refused(home: dict[str, str], tmp_path: Path
         load({}, home, tmp_path)
 
 
-def test_a_named_file_must_be_there(home: dict[str, str], tmp_path: Path) -> None:
+def test_a_missing_settings_file_is_refused(home: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(Invalid, match=r"/none\.toml cannot be read: No such file.*--config"):
         load({"config": tmp_path / "none.toml"}, home, tmp_path)
 
@@ -214,7 +214,7 @@ def test_a_named_file_must_be_there(home: dict[str, str], tmp_path: Path) -> Non
         ("sqlite:////srv/penstock.db", "sqlite:////srv/penstock.db"),
     ],
 )
-def test_a_password_in_a_database_url_is_covered(url: str, shown: str) -> None:
+def test_a_password_in_a_database_url_is_masked(url: str, shown: str) -> None:
     assert mask_url(url) == shown
 
 
@@ -223,14 +223,16 @@ def secrets_of(home: dict[str, str], tmp_path: Path) -> Loaded:
     return load(flags, home, tmp_path)
 
 
-def test_secrets_show_neither_in_the_list_nor_in_repr(home: dict[str, str], tmp_path: Path) -> None:
+def test_secrets_appear_neither_in_the_list_nor_in_repr(
+    home: dict[str, str], tmp_path: Path
+) -> None:
     loaded = secrets_of(home, tmp_path)
-    shown = {line.name: line for line in loaded.shown()}
-    assert KEY not in repr(shown)
+    lines = {line.name: line for line in loaded.shown()}
+    assert KEY not in repr(lines)
     assert KEY not in repr(loaded)
-    assert shown["database"].value == "postgresql://ann:********@db/x"
-    assert shown["api_key"].value == "********"
-    assert shown["api_key"].origin == "flag --api-key"
+    assert lines["database"].value == "postgresql://ann:********@db/x"
+    assert lines["api_key"].value == "********"
+    assert lines["api_key"].origin == "flag --api-key"
 
 
 def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) -> None:
@@ -244,9 +246,9 @@ def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) ->
 def test_every_setting_is_listed_with_one_line_of_help(
     home: dict[str, str], tmp_path: Path
 ) -> None:
-    shown = load({}, home, tmp_path).shown()
-    assert [line.name for line in shown] == list(SETTINGS)
-    for line in shown:
+    lines = load({}, home, tmp_path).shown()
+    assert [line.name for line in lines] == list(SETTINGS)
+    for line in lines:
         assert line.help
         assert "\n" not in line.help
-    assert {line.name: line.value for line in shown}["api_key"] is None
+    assert {line.name: line.value for line in lines}["api_key"] is None

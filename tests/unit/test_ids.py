@@ -1,4 +1,4 @@
-"""Ids: the same name gives the same id, and nothing else does."""
+"""Ids: the same name gives the same id, and different names give different ids."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from penstock.ids import dataset_id, derived_id, job_id, keyed_id, new_id, run_i
 RUN = "0190a3c8-7b1e-7c3a-9f52-5d6a1e0b2c44"
 
 
-def test_derived_ids_stay_what_they_are() -> None:
+def test_derived_ids_never_change() -> None:
     assert dataset_id("shop", "orders") == "37a290bd-63ad-8595-adbd-30d548b833ce"
     assert job_id("shop", "load_orders") == "6e80bb95-e493-8ce7-afff-7367ec6d7ab7"
     assert (
@@ -20,7 +20,7 @@ def test_derived_ids_stay_what_they_are() -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
-def test_a_derived_id_is_a_lower_case_uuid_of_version_8(parts: list[str]) -> None:
+def test_a_derived_id_is_a_lower_case_version_8_uuid(parts: list[str]) -> None:
     text = derived_id(*parts)
     assert text == str(uuid.UUID(text)) == derived_id(*parts)
     assert uuid.UUID(text).version == 8
@@ -33,13 +33,13 @@ def test_different_things_have_different_ids() -> None:
     assert len(ids) == 2 * len(names)
 
 
-def test_a_run_id_that_is_a_uuid_is_kept_in_lower_case() -> None:
+def test_a_uuid_as_run_id_is_kept_in_lower_case() -> None:
     assert run_id(RUN) == RUN
     assert run_id(RUN.upper()) == RUN
 
 
 @pytest.mark.parametrize("text", ["", "nightly-2026-11-15", "z" * 36, RUN.replace("-", ""), "é"])
-def test_any_other_run_id_is_mapped_to_a_uuid_the_same_each_time(text: str) -> None:
+def test_any_other_run_id_always_maps_to_one_uuid(text: str) -> None:
     mapped = run_id(text)
     assert mapped == run_id(text) == run_id(mapped)
     assert uuid.UUID(mapped).version == 5
@@ -56,13 +56,13 @@ def test_new_ids_are_distinct_and_ordered_by_time() -> None:
 
 
 @given(st.one_of(st.text(), st.uuids().map(str)), st.text())
-def test_a_key_gives_the_same_id_each_time(key: str, part: str) -> None:
+def test_a_key_always_gives_the_same_id(key: str, part: str) -> None:
     text = keyed_id(key, part)
     assert text == str(uuid.UUID(text)) == keyed_id(key, part)
     assert text != keyed_id(key, part + "x")
 
 
-def test_a_key_that_has_a_time_gives_it_to_the_id() -> None:
+def test_an_id_has_the_time_of_its_key() -> None:
     keys = [new_id() for _ in range(100)]
     ids = [keyed_id(key, "claim") for key in keys]
     assert [text[:15] for text in ids] == [key[:15] for key in keys]

@@ -1,4 +1,4 @@
-"""Writes that wait: how many, and how many bytes, are taken at once."""
+"""Queued writes: the limits of a batch in entries and in bytes."""
 
 from typing import NamedTuple
 
@@ -9,28 +9,28 @@ class Entry(NamedTuple):
     size: int
 
 
-def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
-    """The sizes of what is taken at each time."""
+def batches(*sizes: int, entries_max: int = 100, bytes_max: int = 10) -> list[list[int]]:
+    """Return the sizes of the entries in each batch."""
     inbox: Inbox[Entry] = Inbox(100)
     for size in sizes:
         inbox.put(Entry(size))
     parts = []
     while len(inbox):
-        parts.append([entry.size for entry in inbox.take(most, bytes_max)])
+        parts.append([entry.size for entry in inbox.take(entries_max, bytes_max)])
     return parts
 
 
-def test_small_entries_are_taken_together() -> None:
-    assert taken(0, 0, 0) == [[0, 0, 0]]
+def test_small_entries_share_a_batch() -> None:
+    assert batches(0, 0, 0) == [[0, 0, 0]]
 
 
-def test_no_more_entries_are_taken_than_asked_for() -> None:
-    assert taken(0, 0, 0, most=2) == [[0, 0], [0]]
+def test_a_batch_has_at_most_the_requested_entries() -> None:
+    assert batches(0, 0, 0, entries_max=2) == [[0, 0], [0]]
 
 
-def test_no_more_bytes_are_taken_than_asked_for() -> None:
-    assert taken(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
+def test_a_batch_has_at_most_the_requested_bytes() -> None:
+    assert batches(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
 
 
-def test_an_entry_that_is_larger_is_taken_alone() -> None:
-    assert taken(1, 40, 1) == [[1], [40], [1]]
+def test_an_entry_over_the_limit_has_its_own_batch() -> None:
+    assert batches(1, 40, 1) == [[1], [40], [1]]

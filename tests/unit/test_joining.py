@@ -1,4 +1,4 @@
-"""Answers that leave in one piece."""
+"""Responses that are sent in one piece."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,8 +8,8 @@ from penstock.server.responses import JoiningTransport
 HEAD, BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", b"{}"
 
 
-class Wire(asyncio.Transport):
-    """Notes every call that reaches the system."""
+class RecordingWire(asyncio.Transport):
+    """A transport that records every write that reaches the system."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,9 +29,9 @@ class Wire(asyncio.Transport):
         self.is_closed = True
 
 
-def on_a_loop(use: Callable[[JoiningTransport, Wire], None]) -> Wire:
-    """Use a transport, and let the loop go round once more."""
-    wire = Wire()
+def run_on_loop(use: Callable[[JoiningTransport, RecordingWire], None]) -> RecordingWire:
+    """Use a transport, then let the event loop run once."""
+    wire = RecordingWire()
 
     async def run() -> None:
         use(JoiningTransport(wire), wire)
@@ -41,44 +41,44 @@ def on_a_loop(use: Callable[[JoiningTransport, Wire], None]) -> Wire:
     return wire
 
 
-def test_head_and_body_leave_together() -> None:
-    def use(transport: JoiningTransport, wire: Wire) -> None:
+def test_head_and_body_are_sent_together() -> None:
+    def use(transport: JoiningTransport, wire: RecordingWire) -> None:
         for _ in range(2):
             transport.write(HEAD)
             transport.write(BODY)
 
-    assert on_a_loop(use).sent == [HEAD + BODY] * 2
+    assert run_on_loop(use).sent == [HEAD + BODY] * 2
 
 
-def test_what_nothing_follows_leaves_when_the_loop_has_gone_round() -> None:
-    def use(transport: JoiningTransport, wire: Wire) -> None:
+def test_a_head_without_a_body_is_sent_next_iteration() -> None:
+    def use(transport: JoiningTransport, wire: RecordingWire) -> None:
         transport.write(HEAD)
         transport.write(b"")
         assert wire.sent == []
 
-    assert on_a_loop(use).sent == [HEAD]
+    assert run_on_loop(use).sent == [HEAD]
 
 
-def test_what_is_kept_leaves_before_the_end() -> None:
-    def use(transport: JoiningTransport, wire: Wire) -> None:
+def test_closing_sends_buffered_bytes_first() -> None:
+    def use(transport: JoiningTransport, wire: RecordingWire) -> None:
         transport.write(HEAD)
         transport.close()
         assert (wire.sent, wire.is_closed) == ([HEAD], True)
 
-    assert on_a_loop(use).sent == [HEAD]
+    assert run_on_loop(use).sent == [HEAD]
 
 
-def test_nothing_is_written_to_a_client_that_has_gone() -> None:
-    def use(transport: JoiningTransport, wire: Wire) -> None:
+def test_nothing_is_written_to_a_closed_connection() -> None:
+    def use(transport: JoiningTransport, wire: RecordingWire) -> None:
         transport.write(HEAD)
         wire.close()
 
-    assert on_a_loop(use).sent == []
+    assert run_on_loop(use).sent == []
 
 
 def test_three_pieces_keep_their_order() -> None:
-    def use(transport: JoiningTransport, wire: Wire) -> None:
+    def use(transport: JoiningTransport, wire: RecordingWire) -> None:
         for piece in (HEAD, b"{", b"}"):
             transport.write(piece)
 
-    assert b"".join(on_a_loop(use).sent) == HEAD + BODY
+    assert b"".join(run_on_loop(use).sent) == HEAD + BODY

@@ -1,4 +1,4 @@
-"""How deep JSON nests, found out before anything recurses into it."""
+"""The nesting depth of JSON, checked before any recursive parser sees it."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from penstock.errors import Invalid, TooLarge
         b'["]]]", "\\"]]]", [[1]]]',
     ],
 )
-def test_what_nests_deeper_than_allowed_is_refused(body: bytes) -> None:
+def test_json_nested_too_deeply_is_refused(body: bytes) -> None:
     with pytest.raises(TooLarge, match="deeper than 2 levels"):
         check_depth(body, 2)
 
@@ -27,17 +27,17 @@ def test_what_nests_deeper_than_allowed_is_refused(body: bytes) -> None:
         b'[{"a": 1}, {"b": 2}, {"c": "\\u005b"}]',
     ],
 )
-def test_brackets_side_by_side_or_inside_texts_do_not_nest(body: bytes) -> None:
+def test_adjacent_or_quoted_brackets_do_not_nest(body: bytes) -> None:
     check_depth(body, 2)
 
 
-def test_a_text_without_an_end_is_read_once() -> None:
-    """Who looked for its end from every quote again would be at it for hours."""
+def test_an_unterminated_string_is_read_once() -> None:
+    """A search for the end from every quote would take hours."""
     check_depth(b"[{}," + b"{}," * 70 + b'"\\' * 3_000_000, 2)
 
 
 @pytest.mark.parametrize("filler", [b'"a",', b'{"a": "[[["},', b'"\\"[",'])
-def test_a_large_body_is_looked_at_to_its_end(filler: bytes) -> None:
+def test_a_large_body_is_checked_to_its_end(filler: bytes) -> None:
     many = b"[" + filler * 400_000
 
     check_depth(many + b"[]]", 2)
@@ -46,7 +46,7 @@ def test_a_large_body_is_looked_at_to_its_end(filler: bytes) -> None:
 
 
 @pytest.mark.parametrize("start", [0, 1, INTEGER_DIGITS_MAX - 1, 3 * INTEGER_DIGITS_MAX + 7])
-def test_a_number_that_is_too_long_is_found_wherever_it_starts(start: int) -> None:
+def test_too_long_a_number_is_found_at_any_position(start: int) -> None:
     before = b" " * start
 
     check_numbers(before + b"1" * INTEGER_DIGITS_MAX + b" " * 9000)

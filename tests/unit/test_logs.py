@@ -1,4 +1,4 @@
-"""Log lines: in text and in JSON, with the ids of what they are about."""
+"""Log lines as text and JSON, with the ids of their subjects."""
 
 import io
 import json
@@ -16,8 +16,8 @@ Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
 
 
 @pytest.fixture
-def written() -> Iterator[Lines]:
-    """A logger that writes to a text, by a formatter."""
+def open_logger() -> Iterator[Lines]:
+    """A logger that writes to a string with a given formatter."""
     logger = logging.getLogger("test of log lines")
     logger.propagate = False
     logger.setLevel(logging.INFO)
@@ -33,8 +33,8 @@ def written() -> Iterator[Lines]:
     logger.handlers = []
 
 
-def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_a_line_of_text_ends_with_the_ids(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(lot="20261115", run="r1", part=""):
         logger.info("it goes on")
     logger.info("it is over")
@@ -47,8 +47,8 @@ def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
     ("value", "shown"),
     [("a b", '"a b"'), ("x]\nforged", '"x]\\nforged"'), ("lot=2", '"lot=2"'), ("å/b:c", "å/b:c")],
 )
-def test_a_value_ends_where_it_seems_to(written: Lines, value: str, shown: str) -> None:
-    logger, text = written(logs.TextLines())
+def test_an_id_with_delimiters_is_quoted(open_logger: Lines, value: str, shown: str) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(dataset=value):
         logger.info("seen")
     assert text.getvalue().endswith(f" seen [dataset={shown}]\n")
@@ -57,8 +57,8 @@ def test_a_value_ends_where_it_seems_to(written: Lines, value: str, shown: str) 
 FORGED = "x\n2026-11-15 10:00:00,000 INFO key boss was revoked\r\x1b[2K\x9b1A\u2028\u202e\ud800"
 
 
-def test_text_lines_escape_control_characters(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_text_lines_escape_control_characters(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
 
     logger.info("there is nothing at %s", FORGED)
 
@@ -68,8 +68,8 @@ def test_text_lines_escape_control_characters(written: Lines) -> None:
     assert "\\u001b[2K\\u009b1A\\u2028\\u202e\\ud800" in line
 
 
-def test_json_lines_escape_what_moves_the_cursor(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_json_lines_escape_cursor_movements(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
 
     logger.info("there is nothing at %s", FORGED)
 
@@ -78,8 +78,8 @@ def test_json_lines_escape_what_moves_the_cursor(written: Lines) -> None:
     assert json.loads(line)["message"].endswith(FORGED)
 
 
-def test_no_line_of_a_traceback_looks_like_one_of_the_log(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_no_line_of_a_traceback_looks_like_a_log_line(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     try:
         raise ValueError(FORGED)
     except ValueError:
@@ -90,8 +90,8 @@ def test_no_line_of_a_traceback_looks_like_one_of_the_log(written: Lines) -> Non
     assert all(line.startswith("  ") and line.isprintable() for line in others)
 
 
-def test_a_traceback_follows_the_line(written: Lines) -> None:
-    logger, text = written(logs.TextLines())
+def test_a_traceback_follows_the_line(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.TextLines())
     with logs.about(lot="7"):
         try:
             raise ValueError("odd")
@@ -102,8 +102,8 @@ def test_a_traceback_follows_the_line(written: Lines) -> None:
     assert lines[-1] == "  ValueError: odd"
 
 
-def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_a_json_line_has_the_ids_as_fields(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     with logs.about(lot="7", job="shop/clean", message="not this"):
         logger.info("published")
         with logs.about(part="a", job="shop/other"):
@@ -114,8 +114,8 @@ def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
     assert (inner["lot"], inner["job"], inner["part"]) == ("7", "shop/other", "a")
 
 
-def test_ids_are_of_the_thread_that_said_them(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_ids_apply_only_to_the_thread_that_set_them(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     thread = threading.Thread(target=lambda: logger.info("elsewhere"))
     with logs.about(lot="7"):
         thread.start()
@@ -123,15 +123,15 @@ def test_ids_are_of_the_thread_that_said_them(written: Lines) -> None:
     assert "lot" not in json.loads(text.getvalue())
 
 
-def test_ids_are_gone_after_an_error(written: Lines) -> None:
-    logger, text = written(logs.JsonLines())
+def test_ids_are_removed_after_an_error(open_logger: Lines) -> None:
+    logger, text = open_logger(logs.JsonLines())
     with pytest.raises(ValueError, match="odd"), logs.about(lot="7"):
         raise ValueError("odd")
     logger.info("after it")
     assert "lot" not in json.loads(text.getvalue())
 
 
-def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_can_inherit_the_log_form(monkeypatch: pytest.MonkeyPatch) -> None:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     monkeypatch.setattr(sys, "stderr", text := io.StringIO())
@@ -148,7 +148,7 @@ def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> No
     assert [json.loads(line)["message"] for line in text.getvalue().splitlines()] == ["loud"]
 
 
-def test_each_trouble_is_told_once_until_all_is_over(
+def test_each_error_is_logged_once_until_recovery(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     trouble = logs.Trouble(logging.getLogger("test of troubles"), "lot 100% waits")

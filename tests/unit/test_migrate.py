@@ -1,4 +1,4 @@
-"""Which steps of the schema are applied, and how often the ledger is looked at for that."""
+"""Which migrations are applied, and how often the ledger is read for that."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ STEPS = [Migration(number, f"000{number}_step", "sqlite", (f"step {number}",)) f
 
 
 class Ledger:
-    """A database that only remembers what was done to it."""
+    """A fake database that records its calls."""
 
     def __init__(self) -> None:
         self.applied: list[Applied] = []
@@ -39,14 +39,14 @@ def apply(ledger: Ledger) -> list[str]:
     return apply_migrations(STEPS, ledger.session, lambda: 0)
 
 
-def test_steps_are_applied_in_order_each_in_a_session_of_its_own() -> None:
+def test_migrations_run_in_order_in_separate_sessions() -> None:
     ledger = Ledger()
     assert apply(ledger) == ["0001_step", "0002_step"]
     assert ledger.ran == ["step 1", "step 2"]
     assert ledger.sessions == len(STEPS) + 1
 
 
-def test_where_nothing_is_missing_one_look_is_enough() -> None:
+def test_a_current_schema_needs_only_one_read() -> None:
     ledger = Ledger()
     apply(ledger)
     ledger.ran, ledger.sessions = [], 0
@@ -54,7 +54,7 @@ def test_where_nothing_is_missing_one_look_is_enough() -> None:
     assert (ledger.ran, ledger.sessions) == ([], 1)
 
 
-def test_a_start_that_was_killed_between_two_steps_is_gone_on_with() -> None:
+def test_migration_resumes_after_a_kill_between_two_steps() -> None:
     ledger = Ledger()
     apply_migrations(STEPS[:1], ledger.session, lambda: 0)
     assert apply(ledger) == ["0002_step"]

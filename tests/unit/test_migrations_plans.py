@@ -1,4 +1,4 @@
-"""How migrations find rows: what they look up for each row of a table, they find by an index."""
+"""Query plans of migrations: each lookup for a row of a table uses an index."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ CHANGES = ("UPDATE", "DELETE", "INSERT")
 
 
 def changes() -> Iterator[tuple[sqlite3.Connection, Migration, str]]:
-    """Every statement of a migration that changes rows, each before it is carried out."""
+    """Yield every statement of a migration that changes rows, before it is executed."""
     with closing(sqlite3.connect(":memory:")) as database:
         for migration in load_migrations("sqlite", capability_folders()):
             for script in migration.scripts:
@@ -22,23 +22,23 @@ def changes() -> Iterator[tuple[sqlite3.Connection, Migration, str]]:
                     database.execute(sql)
 
 
-def walks_for_each(database: sqlite3.Connection, sql: str) -> list[str]:
-    """The steps that read a whole table for each row that is looked at."""
+def scans_for_each_row(database: sqlite3.Connection, sql: str) -> list[str]:
+    """Return the steps that scan a whole table for each row."""
     inner: set[int] = set()
-    found = []
+    steps = []
     for number, parent, _, step in database.execute(f"EXPLAIN QUERY PLAN {sql}"):
         if parent in inner or step.startswith("CORRELATED"):
             inner.add(number)
         if number in inner and step.startswith("SCAN"):
-            found.append(step)
-    return found
+            steps.append(step)
+    return steps
 
 
-def test_no_migration_walks_through_a_table_for_each_row_of_another() -> None:
-    """A hundred thousand lots and as many wired jobs would take hours, with all writers waiting."""
+def test_no_migration_scans_a_table_for_each_row() -> None:
+    """With a hundred thousand lots and as many wired jobs it would block all writers for hours."""
     slow = [
         f"{migration.name}: {step}"
         for database, migration, sql in changes()
-        for step in walks_for_each(database, sql)
+        for step in scans_for_each_row(database, sql)
     ]
     assert slow == []

@@ -1,4 +1,4 @@
-"""A transaction as one statement of SQLite: whatever the package writes can be part of it."""
+"""A transaction as one SQLite statement: every write statement of the package fits in."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -34,11 +34,11 @@ def writer(connection: sqlite3.Connection) -> OneStatementWriter:
 
 
 def epoch(connection: sqlite3.Connection) -> int:
-    (found,) = connection.execute(STATEMENTS["last_epoch"].sql).fetchone()
-    return int(found)
+    (number,) = connection.execute(STATEMENTS["last_epoch"].sql).fetchone()
+    return int(number)
 
 
-def test_every_statement_that_writes_rows_can_be_part_of_it(
+def test_every_write_statement_can_be_part_of_one(
     writer: OneStatementWriter, connection: sqlite3.Connection
 ) -> None:
     writing = [name for name in WRITTEN if name != "write_transaction"]
@@ -48,7 +48,7 @@ def test_every_statement_that_writes_rows_can_be_part_of_it(
     assert epoch(connection) == last + 1
 
 
-def test_a_statement_that_fails_takes_all_with_it_and_can_be_sent_again(
+def test_a_failed_part_undoes_all_and_allows_a_retry(
     writer: OneStatementWriter, connection: sqlite3.Connection
 ) -> None:
     last = epoch(connection)
@@ -58,13 +58,13 @@ def test_a_statement_that_fails_takes_all_with_it_and_can_be_sent_again(
     with pytest.raises(Overtaken):
         writer.write(last + 2, [good])
     assert (epoch(connection), connection.in_transaction) == (last, False)
-    found = STATEMENTS["read_tag"].sql
-    assert connection.execute(found, {"name": "pii"}).fetchall() == []
+    sql = STATEMENTS["read_tag"].sql
+    assert connection.execute(sql, {"name": "pii"}).fetchall() == []
     writer.write(last + 1, [good])
-    assert connection.execute(found, {"name": "pii"}).fetchall() == [("pii", None)]
+    assert connection.execute(sql, {"name": "pii"}).fetchall() == [("pii", None)]
 
 
-def test_rows_come_out_of_a_json_of_lists() -> None:
+def test_rows_are_read_from_a_json_of_lists() -> None:
     statement = expand("put", "INSERT INTO t (id, n) {rows id uuid, n bigint}", "sqlite")
     assert from_json(statement, "new.text") == (
         "INSERT INTO t (id, n) SELECT column1 AS id, column2 AS n FROM (SELECT "

@@ -1,4 +1,4 @@
-"""Reading the fields of a dataset from whatever a schema facet holds."""
+"""Fields of a dataset, read from any content of a schema facet."""
 
 import msgspec
 import pytest
@@ -26,13 +26,13 @@ def test_fields_keep_name_type_and_description() -> None:
     ]
 
 
-def test_fields_of_fields_are_kept() -> None:
+def test_nested_fields_are_kept() -> None:
     facet = b'{"fields": [{"name": "a", "type": "STRUCT", "fields": [{"name": "b"}]}]}'
     [outer] = msgspec.json.decode(read_schema(facet)[0])
     assert outer["fields"] == [{"name": "b", "type": None, "tags": [], "description": None}]
 
 
-def test_the_same_fields_are_the_same_schema_whatever_stands_beside_them() -> None:
+def test_other_facet_content_does_not_change_the_schema() -> None:
     one = read_schema(b'{"_producer": "p", "fields": [{"name": "id", "type": "INT"}]}')
     same = read_schema(b'{"fields":[{"type":"INT","name":"id","fields":[]}],"_schemaURL":"s"}')
     other = read_schema(b'{"fields": [{"name": "id", "type": "BIGINT"}]}')
@@ -40,8 +40,8 @@ def test_the_same_fields_are_the_same_schema_whatever_stands_beside_them() -> No
     assert one[1] == schema_id(one[0]) != other[1]
 
 
-def test_a_long_facet_is_read_and_not_remembered() -> None:
-    """Thousands of them would fill the memory; each is another text that is equal."""
+def test_a_long_facet_is_not_cached() -> None:
+    """Each equal text is another object, and thousands of them would fill the memory."""
     names = ",".join(f'{{"name": "{number}"}}' for number in range(1000))
     long, other = (f'{{"fields": [{names}]}}'.encode() for _ in range(2))
     assert read_schema(long) == read_schema(other)
@@ -56,17 +56,17 @@ def test_a_long_facet_is_read_and_not_remembered() -> None:
      b'{"fields": {"name": "id"}}', b'{"fields": [1, null, "id", {"type": "INT"}, {"name": 7}]}',
      b'{"fields": [{"name": "a\\u0000"}]}'],
 )  # fmt: skip
-def test_junk_is_a_schema_without_fields(junk: bytes) -> None:
+def test_an_invalid_facet_is_a_schema_without_fields(junk: bytes) -> None:
     assert read_schema(junk) == ("[]", schema_id("[]"))
 
 
 @given(JSON)
-def test_whatever_a_facet_holds_its_fields_can_be_loaded_again(value: object) -> None:
+def test_fields_of_any_facet_can_be_loaded_again(value: object) -> None:
     fields, _ = read_schema(msgspec.json.encode({"fields": value}))
     assert msgspec.json.encode(load_fields(fields)).decode() == fields
 
 
-def test_tags_of_fields_are_put_in_where_they_belong() -> None:
+def test_tags_are_added_to_their_fields() -> None:
     fields, _ = read_schema(b'{"fields": [{"name": "id"}, {"name": "mail"}]}')
     tagged = load_fields(with_tags(fields, '{"mail": ["pii", "raw"], "gone": ["x"]}'))
     assert [field.tags for field in tagged] == [(), ("pii", "raw")]

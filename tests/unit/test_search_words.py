@@ -12,7 +12,7 @@ from penstock.catalog.queries.search import BODY_CHARS_MAX, search_body
 
 
 def words_of(body: str) -> Iterator[str]:
-    """The words of a body without the parts of names, which begin with a digit."""
+    """Return the words of a body without the parts of names, which begin with a digit."""
     return (word for word in body.split() if not word[0].isdigit())
 
 
@@ -32,7 +32,7 @@ def words_of(body: str) -> Iterator[str]:
         ("", []),
     ],
 )
-def test_words_are_cut_at_signs_and_capitals_and_joined_again(text: str, words: list[str]) -> None:
+def test_words_are_split_at_signs_and_capitals_and_joined(text: str, words: list[str]) -> None:
     assert list(words_of(search_body("", text))) == words
 
 
@@ -51,13 +51,13 @@ def test_parts_are_letters_pairs_and_ends_of_words(text: str, parts: str) -> Non
 
 
 @given(st.text())
-def test_every_word_is_one_word_to_both_databases(text: str) -> None:
+def test_both_databases_index_every_word_as_one(text: str) -> None:
     words = search_body("", text).split()
     assert all(re.fullmatch(r"([a-z]|[123][a-z0-9])[a-z0-9]{0,63}", word) for word in words)
     assert len(set(words)) == len(words)
 
 
-def test_a_body_has_the_words_of_names_description_fields_and_tags() -> None:
+def test_a_body_has_words_of_names_description_fields_tags() -> None:
     fields, _ = read_schema(
         b'{"fields": [{"name": "a", "description": "first", "fields": [{"name": "deep"}]}]}'
     )
@@ -65,7 +65,7 @@ def test_a_body_has_the_words_of_names_description_fields_and_tags() -> None:
     assert " ".join(sorted(words_of(body))) == "a about deep first gold it name ns pii"
 
 
-def test_a_body_is_cut_between_words_when_it_is_too_long_and_keeps_the_name() -> None:
+def test_too_long_a_body_is_cut_after_the_name() -> None:
     body = search_body("ns", "orders", " ".join(f"word{n}" for n in range(50_000)))
     assert len(body) <= BODY_CHARS_MAX
     assert " ".join(words_of(body)).startswith("orders ns word0 ")

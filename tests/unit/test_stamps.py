@@ -1,4 +1,4 @@
-"""Stamps order events, and still tell when each of them was."""
+"""Stamps order events and keep the time of each."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +13,13 @@ types = st.sampled_from(["", *sorted(EVENT_TYPES)])
 
 
 @given(times, types)
-def test_a_stamp_tells_the_time_of_its_event_in_either_order(at: int, event_type: str) -> None:
+def test_every_stamp_contains_the_time_of_its_event(at: int, event_type: str) -> None:
     assert stamped_at(event_stamp(at, event_type)) == at
     assert stamped_at(run_stamp(at, event_type)) == at
 
 
 @given(times, times)
-def test_within_a_run_what_the_first_end_says_stands(one: int, other: int) -> None:
+def test_within_a_run_the_first_end_wins(one: int, other: int) -> None:
     ends = run_stamp(one, "COMPLETE"), run_stamp(other, "COMPLETE")
     assert (ends[0] > ends[1]) == (one < other)
     assert ends[0] > run_stamp(other, "RUNNING")

@@ -30,18 +30,18 @@ ONE_DIALECT_ONLY = {
 
 
 def capability(folder: Path, **files: str) -> Path:
-    """A capability folder with these statement files; `__` in a name stands for a dot."""
+    """A function that makes a capability folder. `__` in a file name stands for a dot."""
     (folder / "statements").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / "statements" / (name.replace("__", ".") + ".sql")).write_text(text)
     return folder
 
 
-def named(name: str, sql: str, comment: str = "Says something.") -> str:
+def statement_text(name: str, sql: str, comment: str = "Says something.") -> str:
     return f"-- name: {name}\n-- {comment}\n{sql}\n"
 
 
-def loaded(folder: Path, dialect: str = "sqlite") -> dict[str, str]:
+def load_folder(folder: Path, dialect: str = "sqlite") -> dict[str, str]:
     return {name: s.sql for name, s in load_statements(dialect, [folder]).items()}
 
 
@@ -71,7 +71,7 @@ def loaded(folder: Path, dialect: str = "sqlite") -> dict[str, str]:
         ),
     ],
 )
-def test_a_statement_is_written_the_way_its_dialect_wants(
+def test_a_statement_is_translated_for_its_dialect(
     sql: str, sqlite: str, postgresql: str, params: tuple[str, ...]
 ) -> None:
     for dialect, text in (("sqlite", sqlite), ("postgresql", postgresql)):
@@ -79,7 +79,7 @@ def test_a_statement_is_written_the_way_its_dialect_wants(
         assert (statement.sql, statement.params) == (text, params)
 
 
-def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
+def test_rows_are_values_on_sqlite_and_json_on_postgresql() -> None:
     sql = "INSERT INTO t (id, on_) {rows id uuid, on_ boolean, j text} ON CONFLICT DO NOTHING"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
     assert sqlite.sql == (
@@ -94,7 +94,7 @@ def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
     assert sqlite.columns == postgresql.columns == ("id", "on_", "j")
 
 
-def test_rows_with_long_texts_are_a_list_for_each_column_on_postgresql() -> None:
+def test_rows_with_long_texts_are_lists_on_postgresql() -> None:
     sql = "INSERT INTO t (id, on_, j) {rows id uuid, on_ boolean, j long}"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
     assert sqlite.sql.endswith("FROM (VALUES (?, ?, ?)) WHERE column1 IS NOT NULL")
@@ -130,9 +130,9 @@ def test_a_marker_that_cannot_be_expanded_is_refused(sql: str, dialect: str) -> 
         expand("s", sql, dialect)
 
 
-def test_a_file_is_names_sentences_and_sql() -> None:
+def test_a_file_contains_names_descriptions_and_sql() -> None:
     text = "-- About the file.\n\n-- name: a\n-- Two\n-- lines.\nSELECT 1 -- one\n  /* 2 */;\n\n"
-    file = SqlFile("f.sql", "", text + named("b", "SELECT '--', 2"))
+    file = SqlFile("f.sql", "", text + statement_text("b", "SELECT '--', 2"))
     assert list(parse(file)) == [
         ("a", "Two lines.", "SELECT 1"),
         ("b", "Says something.", "SELECT '--', 2"),
@@ -142,7 +142,7 @@ def test_a_file_is_names_sentences_and_sql() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT 1;\n" + named("a", "SELECT 1"), "before the first"),
+        ("SELECT 1;\n" + statement_text("a", "SELECT 1"), "before the first"),
         ("-- name: a\nSELECT 1", "needs a comment"),
         ("-- name: a\n--\nSELECT 1", "needs a comment"),
         ("-- name: a\n-- Nothing follows.\n", "has no SQL"),
@@ -150,7 +150,7 @@ def test_a_file_is_names_sentences_and_sql() -> None:
         ("-- name:\n-- Odd.\nSELECT 1", "not the name of a statement"),
     ],
 )
-def test_a_file_that_breaks_the_form_is_refused(text: str, message: str) -> None:
+def test_a_malformed_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         list(parse(SqlFile("f.sql", "", text)))
 
@@ -159,50 +159,55 @@ def test_a_dialect_overrides_by_name(tmp_path: Path) -> None:
     why = "Differs by necessity: it can."
     folder = capability(
         tmp_path,
-        portable=named("a", "SELECT 1") + named("b", "SELECT 2"),
-        sqlite=named("a", "SELECT 10", why),
-        more__postgresql=named("b", "SELECT 20", why) + named("c", "SELECT 30", why),
+        portable=statement_text("a", "SELECT 1") + statement_text("b", "SELECT 2"),
+        sqlite=statement_text("a", "SELECT 10", why),
+        more__postgresql=statement_text("b", "SELECT 20", why)
+        + statement_text("c", "SELECT 30", why),
     )
-    assert loaded(folder, "sqlite") == {"a": "SELECT 10", "b": "SELECT 2"}
-    assert loaded(folder, "postgresql") == {"a": "SELECT 1", "b": "SELECT 20", "c": "SELECT 30"}
+    assert load_folder(folder, "sqlite") == {"a": "SELECT 10", "b": "SELECT 2"}
+    assert load_folder(folder, "postgresql") == {
+        "a": "SELECT 1",
+        "b": "SELECT 20",
+        "c": "SELECT 30",
+    }
 
 
 def test_a_folder_named_for_a_dialect_holds_overrides(tmp_path: Path) -> None:
-    folder = capability(tmp_path, portable=named("a", "SELECT 1"))
+    folder = capability(tmp_path, portable=statement_text("a", "SELECT 1"))
     (folder / "statements" / "sqlite").mkdir()
-    override = named("a", "SELECT 2", "Differs by necessity: it can.")
+    override = statement_text("a", "SELECT 2", "Differs by necessity: it can.")
     (folder / "statements" / "sqlite" / "more.sql").write_text(override)
-    assert loaded(folder, "sqlite") == {"a": "SELECT 2"}
-    assert loaded(folder, "postgresql") == {"a": "SELECT 1"}
+    assert load_folder(folder, "sqlite") == {"a": "SELECT 2"}
+    assert load_folder(folder, "postgresql") == {"a": "SELECT 1"}
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_an_override_must_say_why(tmp_path: Path, dialect: str) -> None:
-    folder = capability(tmp_path, sqlite=named("a", "SELECT 1"))
+def test_an_override_needs_a_reason(tmp_path: Path, dialect: str) -> None:
+    folder = capability(tmp_path, sqlite=statement_text("a", "SELECT 1"))
     with pytest.raises(ValueError, match=r"sqlite\.sql: a .*'Differs by necessity:'"):
         load_statements(dialect, [folder])
 
 
 def test_a_name_belongs_to_one_statement(tmp_path: Path) -> None:
-    one = capability(tmp_path / "one", here=named("a", "SELECT 1"))
-    two = capability(tmp_path / "two", there=named("a", "SELECT 2"))
+    one = capability(tmp_path / "one", here=statement_text("a", "SELECT 1"))
+    two = capability(tmp_path / "two", there=statement_text("a", "SELECT 2"))
     with pytest.raises(ValueError, match=r"a is written twice, in here\.sql and in there\.sql"):
         load_statements("sqlite", [one, two])
 
 
-def test_an_unknown_name_is_told(tmp_path: Path) -> None:
+def test_an_unknown_name_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="there is no statement 'nowhere'"):
         load_statements("sqlite", [tmp_path])["nowhere"]
 
 
-def test_every_statement_of_the_package_is_there_for_both_databases() -> None:
+def test_every_statement_exists_for_both_databases() -> None:
     sqlite, postgresql = (
         load_statements(dialect, capability_folders()) for dialect in ("sqlite", "postgresql")
     )
     assert sqlite.keys() ^ postgresql.keys() == ONE_DIALECT_ONLY
     assert {"next_epoch", "record_migration"} <= sqlite.keys()
-    for written in (sqlite, postgresql):
-        assert all(statement.sql for statement in written.values())
+    for statements in (sqlite, postgresql):
+        assert all(statement.sql for statement in statements.values())
 
 
 class Thing(msgspec.Struct):
@@ -265,7 +270,7 @@ TABLES = {
         ),
     ],
 )
-def test_a_marker_spells_out_the_columns_of_a_table(marker: str, sql: str) -> None:
+def test_a_marker_expands_to_the_columns_of_a_table(marker: str, sql: str) -> None:
     assert spell_columns("s", marker, TABLES) == sql
 
 
@@ -283,7 +288,7 @@ def test_a_marker_of_unknown_columns_is_refused(marker: str) -> None:
         spell_columns("s", marker, TABLES)
 
 
-def test_tables_follow_the_migrations(tmp_path: Path) -> None:
+def test_tables_match_the_migrations(tmp_path: Path) -> None:
     folder = migrations(
         tmp_path,
         _0001_a="CREATE TABLE a (\n    id  {identity},\n    old TEXT NOT NULL\n);\n",
@@ -301,7 +306,7 @@ def test_tables_follow_the_migrations(tmp_path: Path) -> None:
         load_tables([tmp_path / "renamed"])
 
 
-def test_rows_are_read_into_the_columns_of_their_table() -> None:
+def test_a_struct_must_match_the_selected_columns() -> None:
     statement = expand("get", "SELECT {columns things t, except at}, 1 FROM t", "sqlite", TABLES)
     check_selects(Thing, statement)
     with pytest.raises(TypeError, match="fields of Renamed must be the columns that get selects"):
@@ -333,7 +338,7 @@ def test_type_words_are_translated_for_sqlite(tmp_path: Path) -> None:
     assert postgresql.scripts == (text,)
 
 
-def test_words_of_one_dialect_are_dropped_for_the_other(tmp_path: Path) -> None:
+def test_words_of_another_dialect_are_dropped(tmp_path: Path) -> None:
     text = 'CREATE TABLE t (id {identity}, key TEXT COLLATE "C") WITHOUT ROWID'
     folder = migrations(tmp_path, _0001_t=text)
     (sqlite,) = load_migrations("sqlite", [folder])
@@ -365,9 +370,7 @@ def test_a_check_of_unknown_states_is_refused(tmp_path: Path, marker: str) -> No
 
 
 @pytest.mark.parametrize("other", ["_0001_b", "_1_a", "_0001_B", "_name"])
-def test_a_migration_with_a_taken_number_or_an_odd_name_is_refused(
-    tmp_path: Path, other: str
-) -> None:
+def test_a_migration_with_a_bad_number_or_name_is_refused(tmp_path: Path, other: str) -> None:
     folder = migrations(tmp_path, **{"_0001_a": "a", other: "b"})
     with pytest.raises(ValueError, match=r"has the number of|not the name of a migration"):
         load_migrations("sqlite", [folder])

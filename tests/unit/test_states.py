@@ -1,4 +1,4 @@
-"""The tables of moves, and what is derived from them."""
+"""The transition tables and the text derived from them."""
 
 from enum import StrEnum
 
@@ -25,7 +25,7 @@ DOOR = Moves(
 )
 
 
-def test_a_refusal_names_the_thing_both_states_and_what_is_allowed() -> None:
+def test_a_refusal_names_thing_states_and_allowed_transitions() -> None:
     with pytest.raises(Conflict) as refusal:
         DOOR.check(Door.SHUT, Door.SHUT, which="of the barn")
     assert str(refusal.value) == (
@@ -39,7 +39,7 @@ def test_a_refusal_says_that_a_state_is_final() -> None:
         RUN.check(RunState.FAILED, RunState.RUNNING)
 
 
-def test_repeating_a_state_is_refused_unless_the_machine_says_otherwise() -> None:
+def test_repeating_a_state_is_refused_unless_the_table_allows_it() -> None:
     assert not DOOR.allows(Door.BRICKED, Door.BRICKED)
     assert RUN.allows(RunState.COMPLETED, RunState.COMPLETED)
 
@@ -55,7 +55,7 @@ def test_a_table_cannot_be_changed() -> None:
     assert RUN.table[RunState.FAILED] == frozenset()
 
 
-def test_the_diagram_has_one_arrow_for_each_move() -> None:
+def test_the_diagram_has_one_arrow_per_transition() -> None:
     assert DOOR.mermaid().splitlines() == [
         "stateDiagram-v2",
         "    [*] --> OPEN",
@@ -66,7 +66,7 @@ def test_the_diagram_has_one_arrow_for_each_move() -> None:
     ]
 
 
-def test_the_chapter_says_what_each_state_means_and_what_may_follow() -> None:
+def test_the_page_explains_each_state_and_its_successors() -> None:
     chapter = DOOR.markdown()
     assert "| SHUT | to be opened | OPEN, BRICKED |" in chapter
     assert "| BRICKED | gone | none: the state is final |" in chapter
@@ -91,7 +91,7 @@ BY_HAND = Moves(
         (Door.BRICKED, Door.OPEN, False, "only an administrator can make this move"),
     ],
 )
-def test_by_hand_are_the_moves_of_administrators_and_no_others(
+def test_only_transitions_of_administrators_are_marked_manual(
     current: Door, target: Door, by_hand: bool, refusal: str | None
 ) -> None:
     assert BY_HAND.allows(current, target, by_hand=by_hand) is (refusal is None)

@@ -1,4 +1,4 @@
-"""Checks of style: names, no SQL in Python, generated text up to date."""
+"""Checks of style: names, no SQL in Python, generated text is current."""
 
 import ast
 import re
@@ -41,23 +41,23 @@ def python_files() -> list[Path]:
 
 @cache
 def modules() -> dict[Path, ast.Module]:
-    """The product's own modules, as Python reads them."""
+    """Return the product's own modules, parsed."""
     return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def docstrings(tree: ast.Module) -> set[int]:
-    """The identities of the strings that only explain."""
-    found = set()
+    """Return the identities of the docstring nodes."""
+    ids = set()
     for node in ast.walk(tree):
         if isinstance(node, Documented) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                found.add(id(first.value))
-    return found
+                ids.add(id(first.value))
+    return ids
 
 
 def sql_literals(tree: ast.Module) -> Iterator[str]:
-    """Every string in this code that reads as an SQL statement."""
+    """Return every string in this code that reads as an SQL statement."""
     explanations = docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -72,48 +72,48 @@ def sql_literals(tree: ast.Module) -> Iterator[str]:
             yield text
 
 
-def test_a_module_is_named_for_what_it_is() -> None:
+def test_a_module_has_a_descriptive_name() -> None:
     paths = [path.relative_to(TOP) for path in python_files()]
     assert [str(path) for path in paths if VAGUE_NAMES & {path.stem, *path.parts}] == []
 
 
-def test_a_module_says_what_it_is_for() -> None:
+def test_a_module_has_a_docstring() -> None:
     assert [name_of(path) for path, tree in modules().items() if not ast.get_docstring(tree)] == []
 
 
-def test_sql_lives_in_named_statements_and_not_in_python() -> None:
+def test_python_contains_no_sql_statements() -> None:
     assert modules().keys() >= MARKER_EXPANSION
     assert {
-        name_of(path): found
+        name_of(path): literals
         for path, tree in modules().items()
-        if path not in MARKER_EXPANSION and (found := list(sql_literals(tree)))
+        if path not in MARKER_EXPANSION and (literals := list(sql_literals(tree)))
     } == {}
 
 
-def test_the_page_of_states_equals_its_source() -> None:
+def test_the_page_of_states_is_current() -> None:
     assert (TOP / "docs" / "states.md").read_text() == states.document(), (
         "run: .venv/bin/python -m penstock.states > docs/states.md"
     )
 
 
-def test_the_page_of_settings_equals_its_source() -> None:
+def test_the_page_of_settings_is_current() -> None:
     assert (TOP / "docs" / "settings.md").read_text() == settings_page.document(), (
         "run: .venv/bin/python -m penstock.cli.admin.settings_page > docs/settings.md"
     )
 
 
-def test_the_lock_has_every_dependency() -> None:
+def test_the_lock_file_has_every_dependency() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in wanted}
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements}
     lock = (TOP / "requirements.lock").read_text()
     locked = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
     assert names - locked == set(), "run: make lock"
 
 
-def test_the_lock_lists_all_that_is_needed() -> None:
-    """Setup installs what it lists, and looks for nothing else."""
-    said = subprocess.run(
+def test_the_lock_file_is_complete() -> None:
+    """`make setup` installs the packages of the lock file and resolves nothing else."""
+    result = subprocess.run(
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stdout
+    assert result.returncode == 0, result.stdout

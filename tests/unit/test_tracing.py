@@ -1,4 +1,4 @@
-"""Traces that are off cost nothing, and whoever asks for them without the package is told."""
+"""Disabled traces cost nothing, and without the package the error names the cause."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.spans import collecting
 
 
 def test_traces_are_off_by_default_and_load_nothing() -> None:
-    """Not even where everything runs in one process."""
+    """That includes `penstock up`, where everything runs in one process."""
     script = (
         "import sys, penstock.cli.admin.up\n"
         "from penstock.telemetry import tracing\n"
@@ -25,18 +25,18 @@ def test_traces_are_off_by_default_and_load_nothing() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_span_that_is_off_is_always_the_same_nothing() -> None:
+def test_disabled_spans_are_one_shared_object() -> None:
     assert tracing.span("one", lot="1") is tracing.span("two", lot="2")
     assert not tracing.is_on()
 
 
-def test_without_the_package_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
     with pytest.raises(Invalid, match=r"penstock\[otel\]"), tracing.on("otlp", "here"):
         pytest.fail("it is not on")
 
 
-def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
+def test_a_task_runs_without_the_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
@@ -46,17 +46,17 @@ def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
         assert not tracing.is_on()
 
 
-def test_traces_of_two_installations_are_not_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_installations_have_separate_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         for name, text in collector.variables.items():
             monkeypatch.setenv(name, text)
         for scope in ("here", "here", "there"):
             with tracing.on("otlp", scope), tracing.span("x", lot="bid0000000001"):
                 tracing.note("y", lot="20261115PT1H00", began=system_clock())
-        found = collector.spans()
-    one, again, other = [span.trace for span in found if span.name == "x"]
+        spans = collector.spans()
+    one, again, other = [span.trace for span in spans if span.name == "x"]
     assert one == again
     assert one != other
-    # What is about another lot is in that lot's trace, and says what had it done.
-    linked = [span.links for span in found if span.name == "y"]
-    assert linked == [[f"{span.trace}-{span.id}"] for span in found if span.name == "x"]
+    # Work on another lot is in that lot's trace, with a link to its cause.
+    linked = [span.links for span in spans if span.name == "y"]
+    assert linked == [[f"{span.trace}-{span.id}"] for span in spans if span.name == "x"]

@@ -1,4 +1,4 @@
-"""The writer's turn: blocks one at a time, sent writes together, nobody kept out."""
+"""The writer's turn: one block at a time, sent writes together, and no starvation."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,14 +9,14 @@ from penstock.db.turn import Turn
 from tests.patience import HANG_SECONDS
 
 
-def waiting_for(turn: Turn, count: int) -> None:
-    """Return when so many wait."""
+def wait_for_threads(turn: Turn, count: int) -> None:
+    """Return when this many threads wait."""
     waits = threading.Event()
     while turn.waiting < count:
         waits.wait(0.001)
 
 
-def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
+def test_a_waiting_block_precedes_the_next_write_of_a_series() -> None:
     turn, order = Turn(), list[str]()
 
     def block() -> None:
@@ -32,9 +32,9 @@ def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
         assert turn.board("a", "")
         assert not turn.board("b", "a"), "the second of a row"
         first = threads.submit(block)
-        waiting_for(turn, 1)
+        wait_for_threads(turn, 1)
         second = threads.submit(send)
-        waiting_for(turn, 2)
+        wait_for_threads(turn, 2)
         turn.leave()
         assert order == []
         turn.leave()
@@ -44,7 +44,7 @@ def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
     assert turn.waiting == 0
 
 
-def test_a_write_that_stands_on_none_of_a_row_waits_for_its_end() -> None:
+def test_a_write_outside_a_series_waits_for_its_end() -> None:
     turn, order = Turn(), list[str]()
 
     def send() -> None:
@@ -55,14 +55,14 @@ def test_a_write_that_stands_on_none_of_a_row_waits_for_its_end() -> None:
     with ThreadPoolExecutor(1) as threads:
         assert turn.board("a", "")
         other = threads.submit(send)
-        waiting_for(turn, 1)
+        wait_for_threads(turn, 1)
         assert order == []
         turn.leave()
         other.result(HANG_SECONDS)
     assert order == ["other"]
 
 
-def test_a_block_inside_a_block_of_the_same_thread_is_refused() -> None:
+def test_a_nested_block_of_one_thread_is_refused() -> None:
     turn = Turn()
     with turn:
         with pytest.raises(RuntimeError, match="writing already"), turn:

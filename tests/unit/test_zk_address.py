@@ -1,4 +1,4 @@
-"""The URLs that name a ZooKeeper."""
+"""ZooKeeper URLs."""
 
 import pytest
 

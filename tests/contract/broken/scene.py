@@ -23,9 +23,9 @@ from penstock.replay.target import Target
 from penstock.schema.ingest import Collection
 from penstock.schema.lot_ids import Interval
 from penstock.schema.provenance import Verdict
-from tests.checked import inside
 from tests.contract.broken import FOLDER
 from tests.doors import arc_site
+from tests.invariants import transaction_view
 
 NS = "shop"
 HOUR = Interval("PT1H")
@@ -49,7 +49,7 @@ class Scene:
         with suppress(_Undo), self.database.write() as tx:
             for statement in broken:
                 tx.execute(statement)
-            found = self._check(inside(tx), deep=deep)
+            found = self._check(transaction_view(tx), deep=deep)
             raise _Undo
         return found
 

@@ -1,10 +1,10 @@
-"""The machine's time, which a test may put forward."""
+"""A clock that a test may advance."""
 
 from penstock.clock import SECOND, Micros, system_clock
 
 
-class Moment:
-    """A clock that goes on by itself, from where it was put."""
+class AdjustableClock:
+    """A clock that runs at normal speed from an adjustable offset."""
 
     def __init__(self) -> None:
         self.ahead: Micros = 0
@@ -13,5 +13,5 @@ class Moment:
         return system_clock() + self.ahead
 
     def pass_seconds(self, seconds: int) -> None:
-        """Put it forward."""
+        """Advance the clock."""
         self.ahead += seconds * SECOND

@@ -1,4 +1,4 @@
-"""What `penstock check` says of a database, its queue and its object store, for every test."""
+"""`penstock check` for tests: the invariants of a database, its queue and its object store."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,50 +16,50 @@ from penstock.provenance.checks.run import check
 
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
-    """Fail with what breaks an invariant, if anything does. Nothing is written, or waited for."""
-    with grounds(settings, deep=deep) as found:
-        verdicts = list(check(found))
+    """Fail with every broken invariant. This writes nothing and does not wait."""
+    with open_grounds(settings, deep=deep) as invariant_grounds:
+        verdicts = list(check(invariant_grounds))
     wrong = {v.name: v.error or v.first for v in verdicts if not v.holds}
     assert wrong == {}, wrong
     assert len(verdicts) > 20
 
 
 def assert_database_holds(url: str) -> None:
-    """The same for a test that has only a database, and lots without data."""
+    """Fail with every broken invariant of a test that has only a database, without lot data."""
     with TemporaryDirectory(prefix="penstock-checked-") as folder:
         settings = Settings(database=url, objects=folder, ingest_folder=f"{folder}/ingest")
         assert_all_holds(settings)
 
 
 def broken_invariants(database: Database, clock: Clock) -> list[str]:
-    """What breaks the invariants of catalog and locks now, for tests that look at every step."""
-    with opened(Settings(), database, clock) as found:
-        verdicts = list(check(found, (*catalog.INVARIANTS, *locks.INVARIANTS)))
+    """Return the invariants of catalog and locks that do not hold now, for use after each step."""
+    with open_grounds_on(Settings(), database, clock) as invariant_grounds:
+        verdicts = list(check(invariant_grounds, (*catalog.INVARIANTS, *locks.INVARIANTS)))
     return [f"{v.name}: {v.error or v.first}" for v in verdicts if not v.holds]
 
 
 @contextmanager
-def grounds(settings: Settings, *, deep: bool = False) -> Iterator[Grounds]:
-    """What a check looks at, opened beside whoever works on it."""
+def open_grounds(settings: Settings, *, deep: bool = False) -> Iterator[Grounds]:
+    """Open everything that a check reads, beside the processes that use it."""
     with (
         closing(open_database(settings.database)) as database,
-        opened(settings, database, system_clock, deep=deep) as found,
+        open_grounds_on(settings, database, system_clock, deep=deep) as invariant_grounds,
     ):
-        yield found
+        yield invariant_grounds
 
 
 @contextmanager
-def opened(
+def open_grounds_on(
     settings: Settings, database: Database, clock: Clock, *, deep: bool = False
 ) -> Iterator[Grounds]:
-    """The same on a database that is open; its catalog never begins to write."""
+    """Do the same with an open database. Its write queue is never started."""
     idle = open_write_queue(database, clock=clock, batch_events_max=1, queue_length_max=1)
     with closing(open_ingest(settings, idle, clock)) as shop:
         yield Grounds(database, lambda: Objects.open(settings.objects), shop, clock, deep=deep)
 
 
-def inside(tx: Transaction) -> Database:
-    """The database as it is inside of one transaction that is not committed; only for reading."""
+def transaction_view(tx: Transaction) -> Database:
+    """A read-only view of the database inside a transaction that is not committed."""
     return cast(Database, _Inside(tx))
 
 
