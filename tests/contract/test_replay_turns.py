@@ -1,38 +1,21 @@
 """Work that a replay has not begun waits for its turn, whatever its job does with stale lots."""
 
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.db import open_database
 from penstock.locks.commands import HoldWork, ResubmitLots, WireJob
 from penstock.replay.target import Target
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
-from tests.databases import capability_folder
 
 pytestmark = pytest.mark.one_database
 
 OTHER = "0199aaaa-0000-7000-8000-000000000009"
 THIRD = "0199aaaa-0000-7000-8000-00000000000a"
 # Takes a database back to before there were turns.
-OLD = """
--- name: without_turns
--- Nothing waits.
-DELETE FROM lot_turns
-
--- name: without_keepers
--- Nobody keeps turns.
-DELETE FROM turn_keepers
-
--- name: without_migration
--- Nobody has looked at replays.
-DELETE FROM schema_migrations WHERE number = 52
-"""
 
 
 @pytest.fixture
@@ -180,28 +163,3 @@ def test_who_reads_the_bad_version_late_waits_for_a_turn_too(ruled: ReplaySite) 
         ruled.done(job, "a")
     assert ruled.step().steps == 5
     assert ruled.turns() == {"late a": [REPLAY]}
-
-
-def test_replays_that_stood_before_there_were_turns_keep_theirs(
-    ruled: ReplaySite, database_url: str, tmp_path: Path
-) -> None:
-    ruled.start(dataset="clean", lot="a")
-    ruled.replays.start(OTHER, "ann", "bad too", Target(namespace="ns", dataset="left", lot="a"))
-    ruled.replays.start(THIRD, "ann", "over", Target(namespace="ns", dataset="clean", lot="b"))
-    ruled.step()
-    ruled.replays.pause(OTHER, "bob", "too much load")
-    ruled.replays.cancel(THIRD, "bob", "wrong lot")
-    turns, said = ruled.turns(), ruled.why("join", "a")
-    assert f"{REPLAY} and in replay {OTHER}, which is paused" in said
-    with closing(
-        open_database(database_url, extra=[capability_folder(tmp_path / "old", OLD, {})])
-    ) as old:
-        with old.write() as tx:
-            for statement in ("without_turns", "without_keepers", "without_migration"):
-                tx.execute(statement)
-        assert ruled.turns() == {}
-        assert old.migrate() == ["0052_turns_of_replays"]
-    assert {work: set(ids) for work, ids in ruled.turns().items()} == {
-        work: set(ids) for work, ids in turns.items()
-    }
-    assert ruled.why("join", "a") == said

@@ -1,20 +1,16 @@
 """Who can make a lot that is waited for: not a job that was deleted, or wired to something else."""
 
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
-from penstock.db import open_database
 from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots, Sweep
 from penstock.locks.queries.lots import list_log_of_job, list_log_of_lot, list_work
 from penstock.schema.locks import Why
 from penstock.states import WorkState
 from tests.contract.why_site import Site, kinds, open_site
-from tests.databases import capability_folder
 
 pytestmark = pytest.mark.one_database
 
@@ -185,77 +181,6 @@ def test_a_job_that_is_wired_to_read_and_write_something_else_waits_for_that(sit
     assert site.why("a").runnable
     site.complete("a")
     assert site.why("reader").runnable
-
-
-OLD = """
--- name: as_before
--- Nobody has looked again at what was done.
-UPDATE lot_work SET state = 'DONE', tries = 5 WHERE lot IN ('9', '10')
-
--- name: without_migration
--- It was not applied.
-DELETE FROM schema_migrations WHERE number = 57
-"""
-
-
-def test_what_was_done_before_a_job_was_rewired_is_mended_when_a_database_is_upgraded(
-    site: Site, database_url: str, tmp_path: Path
-) -> None:
-    site.register("raw", "10")
-    for lot in ("9", "10"):
-        site.wire("b", ["raw"], ["brown"])
-        site.complete("a", lot)
-        site.complete("b", lot)
-    site.now += SECOND
-    site.wire("a", ["extra"], ["late"])
-    site.wire("b", ["extra"], ["brown"])
-    site.register("extra", "10")
-
-    def work() -> dict[tuple[str, str], tuple[str, int]]:
-        with site.catalog.read() as tx:
-            rows = [row for job in "ab" for row in list_work(tx, "ns", job, None, 10, 0).items]
-        return {(row.job, row.lot): (str(row.state), row.attempts) for row in rows}
-
-    expected = {("a", "9"): ("WAITING", 0), ("a", "10"): ("READY", 0)}
-    assert {key: work()[key] for key in expected} == expected
-    folders = [capability_folder(tmp_path / "old", OLD, {})]
-    with closing(open_database(database_url, extra=folders)) as old:
-        with old.write() as tx:
-            tx.execute("as_before")
-            tx.execute("without_migration")
-        assert old.migrate() == ["0057_done_as_wired"]
-    assert work() == {**expected, ("b", "9"): ("DONE", 5), ("b", "10"): ("DONE", 5)}
-
-
-UNTRIED = """
--- name: as_before
--- It was held and let go.
-UPDATE lot_work SET tries = 0
-
--- name: without_migration
--- It was not applied.
-DELETE FROM schema_migrations WHERE number = 63
-"""
-
-
-def test_what_was_held_and_let_go_before_an_upgrade_was_tried_all_the_same(
-    site: Site, database_url: str, tmp_path: Path
-) -> None:
-    """Or its arc shows it as not made once it is held again."""
-    site.wire("b", ["raw"], ["brown"])
-    for lot in ("9", "10"):
-        site.register("raw", lot)
-    site.complete("b", "9")
-    with closing(
-        open_database(database_url, extra=[capability_folder(tmp_path / "old", UNTRIED, {})])
-    ) as old:
-        with old.write() as tx:
-            tx.execute("as_before")
-            tx.execute("without_migration")
-        assert old.migrate() == ["0063_tries_of_what_is_done"]
-    with site.catalog.read() as tx:
-        rows = list_work(tx, "ns", "b", None, 10, 0).items
-    assert {row.lot: row.attempts for row in rows} == {"9": 1, "10": 0}
 
 
 def test_the_log_of_a_lot_tells_nothing_of_what_its_jobs_did_with_other_datasets(
