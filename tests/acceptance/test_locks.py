@@ -352,7 +352,7 @@ def test_a_run_that_holds_a_lot_ends_only_with_its_claim(framework: LotCalls) ->
     for action in ("complete", "fail", "abort"):
         where = f"/api/v1/jobs/runs/{claim['id']}/{action}"
         refusal = framework.calls.ask("POST", where, status=409)
-        assert "holds lot 1" in refusal["message"]
+        assert "has claimed lot 1" in refusal["message"]
     assert framework.output(B, "1") == "RUNNING"
     framework.complete(claim)
     framework.calls.ask("POST", f"/api/v1/jobs/runs/{claim['id']}/complete")
