@@ -55,7 +55,7 @@ class Scene:
 
     def work(self, *command: str) -> None:
         """Let a worker do what there is to do."""
-        done = program(self.folder, *command, "work", "--once", variables=dict(self.settings))
+        done = program(self.folder, *command, "start", "--once", variables=dict(self.settings))
         assert done.code == 0, done.err
 
 

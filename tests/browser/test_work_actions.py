@@ -102,7 +102,7 @@ def test_each_root_cause_has_what_ends_it(tab: Tab, scene: Scene) -> None:
     tab.open(address("locks", tab="why", namespace=SHOP, job=CLEANING, lot=lot))
 
     roots = tab.page.locator(".why-roots li")
-    row = roots.filter(has_text=f"penstock unhold job {SHOP}/{CLEANING} --why REASON")
+    row = roots.filter(has_text=f"penstock jobs release {SHOP}/{CLEANING} --why REASON")
     agree(ask(tab.page, "Let it go on", row), "Let it go on", "it has changed")
 
     hear(tab.page, "goes on")

@@ -221,7 +221,7 @@ def test_a_held_input_is_a_root_with_the_command_that_ends_it(site: Site) -> Non
 
     commands = [(reason.kind, reason.command) for reason in root.reasons]
     assert commands == [
-        ("input_held", "penstock lots unhold ns/raw 9 --why REASON"),
+        ("input_held", "penstock lots release ns/raw 9 --why REASON"),
         ("input_missing", None),
     ]
 
@@ -238,7 +238,7 @@ def test_out_of_tries_with_a_corrected_input_offers_the_retry(site: Site) -> Non
 
     assert reason.kind == "out_of_tries"
     assert "Since then ns/raw was made anew: resubmit it to try with that." in reason.sentence
-    assert reason.command == "penstock work resubmit ns/a 9 --why REASON"
+    assert reason.command == "penstock work retry ns/a 9 --why REASON"
 
 
 def test_a_lot_that_is_done_has_no_root_cause(site: Site) -> None:

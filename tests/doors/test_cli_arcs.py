@@ -129,12 +129,12 @@ only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: Here) -> None:
     penstock = applied.penstock
     idle = penstock("arcs", "status")
-    assert "start an engine: `penstock arcs work`" in idle.err
+    assert "start an engine: `penstock arcs start`" in idle.err
     assert [words.split()[0] for words in idle.text.splitlines()[1:3]] == [
         "shop/sort",
         "shop/write",
     ]
-    done = applied.engine("work", "--once", "--concurrency", "2")
+    done = applied.engine("start", "--once", "--concurrency", "2")
     assert done.code == 0, done.err
     assert "runs all arcs, 2 lots at a time; executor local" in done.err
     assert f"lot {BAD} of sort failed: CommandFailed: no luck" in done.err
@@ -274,7 +274,7 @@ def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here)
     log = applied.folder / "engine.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.cli", "arcs", "work", "--arc", "slow"],
+            [sys.executable, "-m", "penstock.cli", "arcs", "start", "--arc", "slow"],
             cwd=applied.folder,
             env=environment(applied.folder, **applied.variables),
             stderr=stream,
@@ -313,36 +313,36 @@ def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
         assert "arc shop/sort: 4 lots, 1 put right" in penstock("arcs", "sync", "sort").text
         assert objects.exists(state)
         assert "0 put right" in penstock("arcs", "sync").text
-        dry = penstock("arcs", "backfill", "sort", *RANGE, "--failed-and-missing", "--dry-run")
+        dry = penstock("backfills", "start", "sort", *RANGE, "--failed-and-missing", "--dry-run")
         assert dry.code == 3
         assert "it would: 3 leave, 1 unhold" in dry.out
         assert "let go and tried again" in dry.out
-        again = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--why", "try")
+        again = penstock("backfills", "start", "sort", *RANGE, "--watch", "--why", "try")
         assert (again.code, "1 failed" in again.err) == (3, True)
         Path("repaired").touch()
-        begun = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--json")
+        begun = penstock("backfills", "start", "sort", *RANGE, "--watch", "--json")
         assert begun.document["done"] == 1
     assert applied.counts("sort") == {"complete": 4}
     assert penstock("lots", "gaps", "shop/sorted", *RANGE).code == 0
-    assert penstock("arcs", "backfill", "sort", *RANGE, "--dry-run").code == 0
+    assert penstock("backfills", "start", "sort", *RANGE, "--dry-run").code == 0
 
 
 @only_sqlite
 def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
     penstock = applied.penstock
-    assert "penstock arcs backfill ARC" in penstock("arcs", "backfills").err
-    begun = penstock("arcs", "backfill", "write", *RANGE, "--max-running", "1", "--why", "late")
+    assert "penstock backfills start ARC" in penstock("backfills", "list").err
+    begun = penstock("backfills", "start", "write", *RANGE, "--max-running", "1", "--why", "late")
     backfill = begun.text.strip()
-    assert f"penstock arcs backfills {backfill}" in begun.err
-    shown = penstock("arcs", "backfills", backfill).text
+    assert f"penstock backfills list {backfill}" in begun.err
+    shown = penstock("backfills", "show", backfill).text
     assert "1, oldest first" in shown
     assert "local: late" in shown
-    assert "Say so with --why" in penstock("arcs", "backfills", backfill, "pause").complaint
+    assert "Say so with --why" in penstock("backfills", "pause", backfill).complaint
     why = ("--why", "lunch")
-    assert "paused" in penstock("arcs", "backfills", backfill, "pause", *why).text
-    assert "running" in penstock("arcs", "backfills", backfill, "resume", *why).text
-    assert "cancelled" in penstock("arcs", "backfills", backfill, "cancel", *why).text
-    listed = penstock("arcs", "backfills", "--json").document["backfills"]
+    assert "paused" in penstock("backfills", "pause", backfill, *why).text
+    assert "running" in penstock("backfills", "resume", backfill, *why).text
+    assert "cancelled" in penstock("backfills", "cancel", backfill, *why).text
+    listed = penstock("backfills", "list", "--json").document["backfills"]
     assert [(each["id"], each["state"]) for each in listed] == [(backfill, "cancelled")]
 
 

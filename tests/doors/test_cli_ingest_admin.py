@@ -211,7 +211,7 @@ def test_deletion_warns_and_asks(
         (["hold", "--why", "x"], "what is meant is not said"),
         (["hold", "everything", "--why", "x"], "write one of: queue, collection NAME"),
         (["hold", "queue"], "--why"),
-        (["hold", "job", "bid0000000001", "--why", "x"], "is a batch, not a job"),
+        (["jobs", "hold", "bid0000000001", "--why", "x"], "is a batch, not a job"),
         (["resume", "queue"], "write one of: batch BATCH, job JOB"),
         (["release", "queue", "--collection", "maps"], "penstock ingest release held"),
         (["priority", "bid0000000001"], "from 0 to 99"),

@@ -1,4 +1,4 @@
-"""`penstock ingest work`: which stages, until when, and how it is stopped."""
+"""`penstock ingest start`: which stages, until when, and how it is stopped."""
 
 import signal
 import socket
@@ -177,7 +177,7 @@ def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -
 def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     folder = tmp_path / "file" / "ingest"
-    for command in (["ingest", "work", "--once"], ["up", "--port", "0"]):
+    for command in (["ingest", "start", "--once"], ["up", "--port", "0"]):
         refused = program(tmp_path, *command, "--ingest-folder", str(folder))
         assert refused.code == 1
         assert "Traceback" not in refused.err
@@ -188,7 +188,7 @@ def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) ->
 
 
 def test_the_help_names_every_stage(penstock: Terminal) -> None:
-    told = penstock("ingest", "work", "--help").text
+    told = penstock("ingest", "start", "--help").text
     assert [stage for stage in STAGE_NAMES if stage not in told] == []
 
 
@@ -210,12 +210,12 @@ def test_wrong_flags(
     told: str,
 ) -> None:
     go_home(monkeypatch, tmp_path)
-    refused = Terminal(capsys)("ingest", "work", *flags)
+    refused = Terminal(capsys)("ingest", "start", *flags)
     assert refused.code == 2
     assert told in refused.complaint
 
 
 def test_a_database_of_an_unknown_kind(tmp_path: Path) -> None:
-    refused = program(tmp_path, "ingest", "work", "--database", "mysql://x")
+    refused = program(tmp_path, "ingest", "start", "--database", "mysql://x")
     assert refused.code == 2
     assert "sqlite:///" in refused.complaint

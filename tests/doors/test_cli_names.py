@@ -61,17 +61,17 @@ def _bank(server: Running) -> None:
         (["datasets", "delete"], "zebra", "hr/people"),
         (["datasets", "tag"], "bank/oth", "bank/other"),
         (["jobs", "delete"], "bank/load_payments", "bank/load_payments_daily"),
-        (["hold", "dataset", "--why", "test"], "bank/payments", "bank/payments_2026"),
-        (["hold", "job", "--why", "test"], "load_payments", "bank/load_payments_daily"),
-        (["unhold", "dataset", "--why", "test"], "zebra", "hr/people"),
-        (["unhold", "job", "--why", "test"], "load", "bank/load_payments_daily"),
+        (["datasets", "hold", "--why", "test"], "bank/payments", "bank/payments_2026"),
+        (["jobs", "hold", "--why", "test"], "load_payments", "bank/load_payments_daily"),
+        (["datasets", "release", "--why", "test"], "zebra", "hr/people"),
+        (["jobs", "release", "--why", "test"], "load", "bank/load_payments_daily"),
         (["lots", "register"], "bank/payments", "bank/payments_2026"),
         (["lots", "hold", "--why", "test"], "bank/payments", "bank/payments_2026"),
-        (["lots", "unhold", "--why", "test"], "bank/payments", "bank/payments_2026"),
+        (["lots", "release", "--why", "test"], "bank/payments", "bank/payments_2026"),
         (["lots", "remove", "--why", "test", "--yes"], "zebra", "hr/people"),
         (["work", "resubmit", "--why", "test"], "bank/load", "bank/load_payments_daily"),
         (["work", "hold", "--why", "test"], "bank/load", "bank/load_payments_daily"),
-        (["work", "release", "--why", "test"], "load", "bank/load_payments_daily"),
+        (["claims", "end", "--why", "test"], "load", "bank/load_payments_daily"),
         (["quality", "accept", "--why", "test"], "bank/oth", "bank/other"),
         (["jobs", "wire"], "load_payments", "bank/load_payments_daily"),
     ],
@@ -100,9 +100,9 @@ def test_a_replay_is_shown_and_done_of_what_is_named_exactly(
 ) -> None:
     _bank(server)
     for more in ((), ("--yes", "--why", "test")):
-        refused = penstock("replay", "--dataset", "bank/payments", "--lot", "1", *more)
+        refused = penstock("replays", "start", "--dataset", "bank/payments", "--lot", "1", *more)
         assert (refused.code, "did you mean bank/payments_2026?" in refused.complaint) == (1, True)
-        refused = penstock("replay", "--job", "load", "--job-version", "1", *more)
+        refused = penstock("replays", "start", "--job", "load", "--job-version", "1", *more)
         assert "did you mean bank/load_payments_daily?" in refused.complaint
 
 

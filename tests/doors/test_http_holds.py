@@ -93,38 +93,38 @@ def test_unhold_of_a_job_names_the_dataset_that_stops_it(shop: Running) -> None:
     message = refusal(shop, SUM)
 
     assert "dataset shop/clean is held by 'local' since" in message
-    assert message.endswith(": wrong rates: `penstock unhold dataset shop/clean --why REASON`")
+    assert message.endswith(": wrong rates: `penstock datasets release shop/clean --why REASON`")
 
 
 def test_unhold_of_a_job_names_the_dataset_upstream_that_holds_it(shop: Running) -> None:
     act(shop, f"{RAW}/hold", why="wrong rates")
 
-    assert refusal(shop, SUM).endswith("`penstock unhold dataset shop/raw --why REASON`")
+    assert refusal(shop, SUM).endswith("`penstock datasets release shop/raw --why REASON`")
 
 
 def test_unhold_of_a_job_names_a_lot_of_it_that_is_held(shop: Running) -> None:
     act(shop, f"{SUM}/lots/1/hold", why="wait")
 
-    assert refusal(shop, SUM).endswith("`penstock work unhold shop/sum 1 --why REASON`")
+    assert refusal(shop, SUM).endswith("`penstock work release shop/sum 1 --why REASON`")
 
 
 def test_unhold_of_a_dataset_names_the_job_that_is_held(shop: Running) -> None:
     act(shop, f"{LOAD}/hold", why="wait")
 
-    assert refusal(shop, RAW).endswith("`penstock unhold job shop/load --why REASON`")
+    assert refusal(shop, RAW).endswith("`penstock jobs release shop/load --why REASON`")
 
 
 def test_unhold_of_a_dataset_names_a_lot_of_it_that_is_held(shop: Running) -> None:
     act(shop, f"{RAW}/lots/1/hold", why="wait")
 
-    assert refusal(shop, RAW).endswith("`penstock lots unhold shop/raw 1 --why REASON`")
+    assert refusal(shop, RAW).endswith("`penstock lots release shop/raw 1 --why REASON`")
 
 
 def test_unhold_of_a_lot_names_the_dataset_that_is_held(shop: Running) -> None:
     act(shop, f"{RAW}/hold", why="wait")
 
     assert refusal(shop, f"{RAW}/lots/1").endswith(
-        "`penstock unhold dataset shop/raw --why REASON`"
+        "`penstock datasets release shop/raw --why REASON`"
     )
 
 
@@ -132,7 +132,7 @@ def test_unhold_of_a_lot_names_the_work_that_is_held(shop: Running) -> None:
     act(shop, f"{SUM}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{CLEAN}/lots/1").endswith(
-        "`penstock work unhold shop/sum 1 --why REASON`"
+        "`penstock work release shop/sum 1 --why REASON`"
     )
 
 
@@ -140,7 +140,7 @@ def test_unhold_of_a_lot_names_the_lot_that_it_was_made_from(shop: Running) -> N
     act(shop, f"{RAW}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{CLEAN}/lots/1").endswith(
-        "`penstock lots unhold shop/raw 1 --why REASON`"
+        "`penstock lots release shop/raw 1 --why REASON`"
     )
 
 
@@ -148,7 +148,7 @@ def test_unhold_of_work_names_the_lot_that_stops_it(shop: Running) -> None:
     act(shop, f"{CLEAN}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{SUM}/lots/1").endswith(
-        "End that: `penstock lots unhold shop/clean 1 --why REASON`"
+        "End that: `penstock lots release shop/clean 1 --why REASON`"
     )
 
 
@@ -160,7 +160,7 @@ def test_unhold_of_work_names_the_held_lot_that_a_source_writes(shop: Running) -
 
     message = refusal(shop, f"{source}/lots/5")
 
-    assert message.endswith("`penstock lots unhold shop/made 5 --why REASON`")
+    assert message.endswith("`penstock lots release shop/made 5 --why REASON`")
     [stuck] = look(shop, f"{API}/standing")["stuck"]
     assert stuck["heldLotOf"] == {"namespace": "shop", "name": "made"}
 
@@ -189,7 +189,7 @@ def test_a_released_job_names_the_holds_that_still_stop_it(shop: Running) -> Non
     assert released["held"] is None
     [stop] = released["stoppedBy"]
     assert (stop["kind"], stop["name"], stop["why"]) == ("DATASET", "clean", "wrong rates")
-    assert stop["command"] == "penstock unhold dataset shop/clean --why REASON"
+    assert stop["command"] == "penstock datasets release shop/clean --why REASON"
 
 
 def test_a_released_dataset_names_the_jobs_that_are_still_held(shop: Running) -> None:
@@ -208,7 +208,7 @@ def test_a_hold_that_follows_a_dataset_names_it(shop: Running) -> None:
 
     [follower] = [hold for hold in holds if hold["kind"] == "LINEAGE"]
     assert (follower["name"], follower["source"]) == ("sum", _named("raw"))
-    assert follower["command"] == "penstock unhold dataset shop/raw --why REASON"
+    assert follower["command"] == "penstock datasets release shop/raw --why REASON"
 
 
 def test_a_lot_shows_what_holds_it_and_what_releases_it(shop: Running) -> None:
@@ -218,7 +218,7 @@ def test_a_lot_shows_what_holds_it_and_what_releases_it(shop: Running) -> None:
 
     person, upstream = (look(shop, f"{of}/lots/1/hold") for of in (RAW, CLEAN))
     assert (person["kind"], person["who"], person["why"]) == ("PERSON", "local", "wrong rates")
-    assert person["command"] == "penstock lots unhold shop/raw 1 --why REASON"
+    assert person["command"] == "penstock lots release shop/raw 1 --why REASON"
     assert (upstream["kind"], upstream["source"]) == ("UPSTREAM", _named("raw"))
     assert upstream["command"] == person["command"]
 
@@ -229,4 +229,4 @@ def test_a_lot_shows_the_job_that_is_out_of_tries_with_it(shop: Running) -> None
     hold = look(shop, f"{TOTALS}/lots/1/hold")
 
     assert (hold["kind"], hold["job"], hold["why"]) == ("ATTEMPTS", _named("sum"), "disk full")
-    assert hold["command"] == "penstock work resubmit shop/sum 1 --why REASON"
+    assert hold["command"] == "penstock work retry shop/sum 1 --why REASON"

@@ -117,7 +117,7 @@ def test_a_lot_is_not_removed_while_a_claim_reads_it(shop: Running) -> None:
 def test_a_held_lot_is_not_removed(shop: Running) -> None:
     act(shop, f"{RAW}/lots/1/hold", why="look at it")
 
-    assert "`penstock lots unhold shop/raw 1 --why REASON`" in refusal(shop, f"{RAW}/lots/1")
+    assert "`penstock lots release shop/raw 1 --why REASON`" in refusal(shop, f"{RAW}/lots/1")
 
 
 def test_a_lot_of_a_failed_attempt_is_removed(shop: Running) -> None:

@@ -19,11 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from penstock.cli.catalog.datasets import write_versions
-from penstock.cli.catalog.lineage import Asked, write_lineage
+from penstock.cli.catalog.lineage import GraphQuery, write_lineage
 from penstock.cli.catalog.runs import cause
-from penstock.cli.options import switch
+from penstock.cli.formats import show_time
+from penstock.cli.options import option
 from penstock.cli.output import Column, err, note, write_line, write_table
-from penstock.cli.times import show_time
 from penstock.client import Client
 from penstock.clock import system_clock
 from penstock.demo.pipeline import JOBS, TABLES, Event, pipeline
@@ -51,7 +51,7 @@ _LISTENS = re.compile(r"listens on (http://[^\s,]+)")
 @app.default
 def demo(
     *,
-    keep: Annotated[bool, switch("leave the server running")] = False,
+    keep: Annotated[bool, option("leave the server running")] = False,
 ) -> None:
     """Take in a day's readings, let arcs work on them, and look at what was made from what."""
     with _stopped_by_sigterm(), _folder() as folder, _server(folder) as (server, url):
@@ -89,7 +89,7 @@ def _tell_story(client: Client, folder: Path, url: str) -> str:
     first, last = WEATHER_LOTS[0], WEATHER_LOTS[-1]
     _show(url, "lots", "gaps", f"{NAMESPACE}/weather_smooth", "--from", first, "--to", last)
     _title("If the readings were bad, what would have to be made again?")
-    _show(url, "replay", "--dataset", f"{NAMESPACE}/{READINGS}", "--lot", batch.id)
+    _show(url, "replays", "start", "--dataset", f"{NAMESPACE}/{READINGS}", "--lot", batch.id)
     _title("Does everything hold that must always hold?")
     _show(url, "check")
     return batch.id
@@ -209,7 +209,7 @@ def _load(client: Client, events: Sequence[Event]) -> float:
 
 def _look_around(client: Client, events: int, seconds: float) -> None:
     _title(f"What is {SHOWN.name} made from, and who uses it?")
-    write_lineage(client, Asked(f"dataset:{SHOWN.namespace}:{SHOWN.name}", hops=4))
+    write_lineage(client, GraphQuery(f"dataset:{SHOWN.namespace}:{SHOWN.name}", hops=4))
     _title("Which runs failed, and why?")
     _write_failures(client)
     _title(f"How did {CHANGED.name} change?")

@@ -5,17 +5,17 @@ import shlex
 
 def unhold_job(job: str) -> str:
     """Release the hold of a whole job."""
-    return _command("unhold", "job", job)
+    return _command("jobs", "release", job)
 
 
 def unhold_dataset(dataset: str) -> str:
     """Release the hold of a whole dataset."""
-    return _command("unhold", "dataset", dataset)
+    return _command("datasets", "release", dataset)
 
 
 def unhold_lot(dataset: str, lot: str) -> str:
     """Release the hold of one lot."""
-    return _command("lots", "unhold", dataset, lot)
+    return _command("lots", "release", dataset, lot)
 
 
 def accept_lot(dataset: str, lot: str) -> str:
@@ -25,12 +25,12 @@ def accept_lot(dataset: str, lot: str) -> str:
 
 def unhold_work(job: str, lot: str) -> str:
     """Release the hold of a job's work on one lot."""
-    return _command("work", "unhold", job, lot)
+    return _command("work", "release", job, lot)
 
 
-def resubmit(job: str, lot: str) -> str:
-    """Retry a lot with all attempts."""
-    return _command("work", "resubmit", job, lot)
+def retry(job: str, lot: str) -> str:
+    """Retry failed work on a lot, with all its tries."""
+    return _command("work", "retry", job, lot)
 
 
 def _command(*words: str) -> str:

@@ -233,7 +233,7 @@ def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
 async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:
     """Declare where the objects of a dataset arrive, or change it; what was decided stays so.
 
-    Engines (`penstock arcs work`) look there. It opens a place to whoever reads the dataset, so
+    Engines (`penstock arcs start`) look there. It opens a place to whoever reads the dataset, so
     it takes a key that is for every namespace.
     """
     check_arrivals(call)

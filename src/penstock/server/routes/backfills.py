@@ -79,7 +79,7 @@ class BackfillList(Shape, frozen=True):
 async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Begun:
     """Begin a backfill of an arc, or tell what one would do.
 
-    Engines (`penstock arcs work`) set its lots going, `maxRunning` at a time, after fresh ones.
+    Engines (`penstock arcs start`) set its lots going, `maxRunning` at a time, after fresh ones.
     It never touches a good lot unless told so.
     """
     backfills, who = _backfills(call), call.key.name

@@ -101,7 +101,7 @@ async def plan_replay(call: Call, query: PlanQuery) -> Plan:
 async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
     """Begin a replay under an id of the caller's choice; the same again changes nothing.
 
-    Engines (`penstock arcs work`) set its steps going, `maxRunning` at a time, each when those
+    Engines (`penstock arcs start`) set its steps going, `maxRunning` at a time, each when those
     before it are done. What does not stand on the bad lot is not touched.
     """
     replays, who = _replays(call), call.key.name

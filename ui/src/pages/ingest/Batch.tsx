@@ -127,7 +127,7 @@ function Jobs({ batch }: { batch: Batch }) {
       {({ jobs }) =>
         jobs.length === 0 ? (
           <Empty icon="inbox" title={status ? `No job of this batch is ${status}` : batch.jobs > 0 ? "Its jobs were deleted" : "It has no jobs yet"}>
-            {status ? "Choose another stage above." : batch.jobs > 0 ? "To end it, have it reported anew." : "Its payload is read when its turn comes; a daemon must run: penstock ingest work"}
+            {status ? "Choose another stage above." : batch.jobs > 0 ? "To end it, have it reported anew." : "Its payload is read when its turn comes; a daemon must run: penstock ingest start"}
           </Empty>
         ) : (
           <Panel title={status ? `Jobs that are ${status}` : "Jobs"} aside={status ? <ButtonLink to={batchPlace(batch.id)}>Show all</ButtonLink> : plural(batch.jobs, "job")}>

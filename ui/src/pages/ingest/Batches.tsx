@@ -92,7 +92,7 @@ function Nothing({ collection, isFiltered }: { collection: string | null; isFilt
   return (
     <Empty icon="inbox" title="No batch has come yet">
       Make a collection, then submit a file, an archive or a manifest to it, and let daemons work:
-      <pre>{`penstock ingest submit ${collection ?? "COLLECTION"} FILE\npenstock ingest work`}</pre>
+      <pre>{`penstock ingest submit ${collection ?? "COLLECTION"} FILE\npenstock ingest start`}</pre>
     </Empty>
   );
 }

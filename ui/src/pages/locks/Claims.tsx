@@ -55,7 +55,7 @@ export function Claims() {
       ) : list.isReady && list.count === 0 ? (
         <Empty icon="lock" title={Object.keys(given).length ? "Nobody holds anything like that" : "Nobody holds anything"}>
           A worker that takes a lot is shown here until it publishes, fails or gives it back:
-          <pre>penstock arcs work</pre>
+          <pre>penstock arcs start</pre>
         </Empty>
       ) : (
         <Panel title="Who holds what" aside={`${list.said("claim")}, the lease that ends first in front`}>

@@ -40,7 +40,7 @@ export function Held() {
     return (
       <Empty icon="check" title="Nothing is held">
         A lot, a dataset or a job can be held on its page, or by hand:
-        <pre>{"penstock lots hold NAMESPACE/DATASET LOT --why REASON\npenstock hold dataset NAMESPACE/DATASET --why REASON\npenstock hold job NAMESPACE/JOB --why REASON"}</pre>
+        <pre>{"penstock lots hold NAMESPACE/DATASET LOT --why REASON\npenstock datasets hold NAMESPACE/DATASET --why REASON\npenstock jobs hold NAMESPACE/JOB --why REASON"}</pre>
       </Empty>
     );
   }

@@ -74,7 +74,7 @@ function Whole({ replay }: { replay: Progress }) {
         {replay.state === "running" && replay.going === 0 && replay.pending > 0 && (
           <div className="trouble tone-warn" role="note">
             <Icon name="alert" />
-            <p>Nothing goes now. Steps are set going by engines: is one running? penstock arcs work</p>
+            <p>Nothing goes now. Steps are set going by engines: is one running? penstock arcs start</p>
           </div>
         )}
         {replay.failures.length > 0 && (
