@@ -112,7 +112,7 @@ class Worker:
             )
 
     def __enter__(self) -> "Worker":
-        until(lambda: "works on" in self.log() or self._process.poll() is not None)
+        until(lambda: "penstock " in self.log() or self._process.poll() is not None)
         assert self._process.poll() is None, self.log()
         return self
 

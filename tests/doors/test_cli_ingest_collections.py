@@ -72,7 +72,7 @@ def test_a_collection_is_made_changed_shown_and_forgotten(penstock: Terminal) ->
     assert "library/maps" in shown
     assert "by batch size" in shown
     assert "old maps" in penstock("ingest", "collections", "list").text
-    assert "is forgotten" in penstock("ingest", "collections", "delete", "maps").text
+    assert "is deleted" in penstock("ingest", "collections", "delete", "maps").text
     gone = penstock("ingest", "collections", "show", "maps")
     assert (gone.code, "there is no collection 'maps'" in gone.complaint) == (1, True)
 
@@ -101,7 +101,7 @@ def test_a_file_is_applied_after_showing_what_would_change(
     call(penstock, "set", "other", "--dataset", "other")
     told = penstock("ingest", "collections", "apply", "c.toml", "--dry-run").text
     assert "collection maps would be changed:" in told
-    assert "collection films would be made:" in told
+    assert "collection films would be created:" in told
     assert call(penstock, "show", "maps")["owner"] == "ann"
     done = call(penstock, "apply", "c.toml")
     assert done["dryRun"] is False
@@ -113,7 +113,7 @@ def test_a_file_is_applied_after_showing_what_would_change(
     assert (maps["namespace"], maps["owner"], maps["keepDays"]) == ("library", "", 7)
     assert call(penstock, "show", "other")["dataset"] == "other"
     again = penstock("ingest", "collections", "apply", "c.toml").text
-    assert again.count("is as it should be") == 2
+    assert again.count("is unchanged") == 2
 
 
 def test_a_secret_that_the_file_leaves_out_stays(penstock: Terminal, tmp_path: Path) -> None:

@@ -68,13 +68,13 @@ def stalled(go_on: threading.Event, *, drips: bool) -> Answer:
 def test_it_works_on_the_stages_it_is_told(here: Site, penstock: Terminal) -> None:
     batch = submitted(penstock, "maps", here.serve("a", b"a"))
     log = here.work("--stages", "batch-pending, pending", "--concurrency", "2")
-    assert "works on batch-pending, pending, 2 jobs at a time" in log
+    assert "processes batch-pending, pending, 2 jobs at a time" in log
     assert f"folder {here.settings['PENSTOCK_INGEST_FOLDER']}" in log
     assert status(penstock, batch) == ("processing", [("estimating", False)])
-    assert "nothing is left to do" in here.work("--stages", "notify")
+    assert "no work is left" in here.work("--stages", "notify")
     here.work()
     assert status(penstock, batch) == ("completed", [("completed", False)])
-    assert "nothing is left to do" in here.work()
+    assert "no work is left" in here.work()
 
 
 def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock: Terminal) -> None:
@@ -85,7 +85,7 @@ def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock:
         until(lambda: bool(here.web.asked("/slow")))
         worker.send(signal.SIGTERM)
         assert worker.ended() == 0
-        assert "stopped: what was at hand is finished or given back" in worker.log()
+        assert "stopped: running work is finished or released" in worker.log()
         assert "Traceback" not in worker.log()
     go_on.set()
     assert status(penstock, batch) == ("processing", [("downloading", False)])
@@ -156,12 +156,12 @@ def test_what_no_worker_can_take_does_not_keep_it(
                 ]
             )
         log = here.work()
-        assert "1 jobs stand in the queue and cannot be taken" in log
-        assert "1 batches have no job under way and are not reported" in log
+        assert "1 jobs are in the queue and cannot be processed" in log
+        assert "1 batches have no open jobs and are not reported" in log
         assert status(penstock, done) == ("completed", [("completed", False)])
         assert status(penstock, stuck) == ("processing", [("completed", False)])
         assert penstock("ingest", "check", "--repair").code == 0
-        assert "nothing is left to do" in here.work()
+        assert "no work is left" in here.work()
         assert status(penstock, stuck) == ("completed", [("completed", False)])
 
 

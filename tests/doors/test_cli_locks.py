@@ -100,8 +100,8 @@ def test_lots_are_listed_and_shown(penstock: Terminal, client: Client) -> None:
     assert "read by" in penstock("lots", "show", "raw", "2").text
 
 
-def test_locks_say_who_holds_what(penstock: Terminal, client: Client) -> None:
-    assert penstock("claims", "list").text == "nothing is locked by a claim\n"
+def test_claims_are_listed_with_their_locks(penstock: Terminal, client: Client) -> None:
+    assert penstock("claims", "list").text == "there are no claims\n"
     claim = next(iter(client.claims("shop/clean", owner="ann")))
     shown = penstock("claims", "list").text
     for part in ("shop/clean", "ann", "raw (local)", "clean_orders (read and write)"):
@@ -138,23 +138,20 @@ def test_work_is_listed_by_state(penstock: Terminal, client: Client) -> None:
     assert penstock("work", "list", "clean", "--state", "LOST").code == 2
 
 
-@pytest.mark.parametrize("action", ["resubmit", "rerun"])
-def test_lots_are_resubmitted_with_a_reason(
-    penstock: Terminal, client: Client, action: str
-) -> None:
+def test_lots_are_resubmitted_with_a_reason(penstock: Terminal, client: Client) -> None:
     for claim in client.claims("shop/clean"):
         claim.complete()
-    assert penstock("work", action, "clean", "1").code == 2
-    told = penstock("work", action, "clean", "1", "2", "--why", "wrong rates").text
+    assert penstock("work", "resubmit", "clean", "1").code == 2
+    told = penstock("work", "resubmit", "clean", "1", "2", "--why", "wrong rates").text
     assert told.splitlines() == [
         "lot 1 of job shop/clean is resubmitted: READY",
         "lot 2 of job shop/clean is resubmitted: READY",
     ]
     (entry, *_) = client.audit().entries
     assert (entry.action, entry.detail) == ("lot resubmit", "wrong rates")
-    done = penstock("work", action, "clean", "3", "--why", "x", "--json").document
+    done = penstock("work", "resubmit", "clean", "3", "--why", "x", "--json").document
     assert [work["state"] for work in done["lots"]] == ["READY"]
-    assert penstock("work", action, "clean", "--why", "x").code == 2
+    assert penstock("work", "resubmit", "clean", "--why", "x").code == 2
 
 
 def test_the_audit_log_is_exported_with_its_hashes(penstock: Terminal, client: Client) -> None:
@@ -178,12 +175,12 @@ def test_the_audit_log_is_exported_with_its_hashes(penstock: Terminal, client: C
     assert penstock("audit", "export", "--since", "2999-01-01").text == ""
 
 
-def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: Client) -> None:
+def test_work_is_held_released_and_given_a_priority(penstock: Terminal, client: Client) -> None:
     claim = next(iter(client.claims("shop/clean")))
-    assert "is released: READY" in penstock("claims", "end", "clean", "1", "--why", "hangs").text
+    assert "is unclaimed: READY" in penstock("claims", "end", "clean", "1", "--why", "hangs").text
     assert client.claim(claim.id).state == "ABORTED"
     assert "is held: HELD" in penstock("work", "hold", "clean", "1", "2", "--why", "wait").text
-    assert "is let go: READY" in penstock("work", "release", "clean", "1", "--why", "go").text
+    assert "is released: READY" in penstock("work", "release", "clean", "1", "--why", "go").text
     first = ["work", "priority", "clean", "3", "--priority", "9", "--why", "finance"]
     assert "has priority 9" in penstock(*first).text
     assert penstock(*first, "--json").document["lots"][0]["priority"] == 9
@@ -192,11 +189,11 @@ def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: 
     assert (refused.code, "nobody holds lot 2" in refused.complaint) == (1, True)
 
 
-def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Client) -> None:
+def test_jobs_and_datasets_are_held_and_released(penstock: Terminal, client: Client) -> None:
     assert penstock("jobs", "hold", "clean", "--why", "rates").text == "job shop/clean is held\n"
     again = penstock("jobs", "hold", "clean", "--why", "legal").text
-    assert again.startswith("job shop/clean is held\nit was held already, by ")
-    assert again.endswith(": rates; one unhold ends both\n")
+    assert again.startswith("job shop/clean is held\nit was held before, by ")
+    assert again.endswith(": rates; one release ends both\n")
     claims = client.claims("shop/clean")
     assert list(claims) == []
     assert claims.why_nothing is not None
@@ -208,7 +205,10 @@ def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Clien
     held = penstock("datasets", "hold", "shop/raw", "--why", "disk", "--json").document
     assert held["held"]["why"] == "disk"
     assert list(client.claims("shop/clean")) == []
-    assert "dataset shop/raw goes on" in penstock("datasets", "release", "raw", "--why", "new").text
+    assert (
+        "dataset shop/raw is released"
+        in penstock("datasets", "release", "raw", "--why", "new").text
+    )
     assert len(list(client.claims("shop/clean"))) == 3
     assert penstock("jobs", "hold", "clean").code == 2
 
@@ -217,8 +217,8 @@ def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
     told = penstock("lots", "hold", "raw", "1", "--why", "cut off").text
     assert told == "lot 1 of shop/raw is held: HOLD\n"
     again = penstock("lots", "hold", "raw", "1", "--why", "legal").text
-    assert again.startswith("lot 1 of shop/raw is held: HOLD\nit was held already, by ")
-    assert again.endswith(": cut off; one unhold ends both\n")
+    assert again.startswith("lot 1 of shop/raw is held: HOLD\nit was held before, by ")
+    assert again.endswith(": cut off; one release ends both\n")
     assert [claim.lot for claim in client.claims("shop/clean")] == ["2", "3"]
     done = penstock("lots", "release", "raw", "1", "--why", "whole", "--json").document
     assert done["status"] == "READY"
@@ -233,7 +233,7 @@ def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
         ["work", "release", "clean", "1"],
     ],
 )
-def test_unhold_of_what_is_not_held_is_refused(penstock: Terminal, arguments: list[str]) -> None:
+def test_release_of_a_thing_not_held_is_refused(penstock: Terminal, arguments: list[str]) -> None:
     refused = penstock(*arguments, "--why", "go")
 
     assert refused.code == 1
@@ -241,15 +241,42 @@ def test_unhold_of_what_is_not_held_is_refused(penstock: Terminal, arguments: li
     assert "is not held, so nothing was changed" in refused.complaint
 
 
-def test_unhold_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> None:
+def test_release_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> None:
     penstock("datasets", "hold", "raw", "--why", "disk")
     penstock("jobs", "hold", "clean", "--why", "rates")
 
     lines = penstock("jobs", "release", "clean", "--why", "right").text.splitlines()
 
-    assert lines[0] == "job shop/clean is released"
-    assert lines[1].startswith("still stopped: dataset shop/raw is held by local: disk; release it")
+    assert lines[0] == "job shop/clean is released, but still stopped"
+    assert lines[1].startswith("dataset shop/raw is held by local: disk; release it")
     assert lines[1].endswith(": penstock datasets release shop/raw --why REASON")
+
+
+def test_failed_work_is_retried_with_all_its_tries(penstock: Terminal, client: Client) -> None:
+    client.wire_job("shop", "clean", tries_max=2, back_off_seconds=3600)
+    next(iter(client.claims("shop/clean", lots=["1"]))).fail("no disk")
+    retry = ("work", "retry", "clean", "1", "--why", "the disk is there")
+
+    assert "is retried: READY" in penstock(*retry).text
+    client.wire_job("shop", "clean", tries_max=1)
+    next(iter(client.claims("shop/clean", lots=["1"]))).fail("no disk")
+    refused = penstock("work", "release", "clean", "1", "--why", "go")
+
+    assert refused.code == 1
+    assert "penstock work retry shop/clean 1 --why REASON" in refused.complaint
+    assert "is retried: READY" in penstock(*retry).text
+    assert client.job_lot("shop", "clean", "1").attempts == 0
+    refused = penstock(*retry)
+    assert (refused.code, "has not failed, it is READY" in refused.complaint) == (1, True)
+
+
+def test_retry_of_work_on_hold_names_the_release(penstock: Terminal) -> None:
+    penstock("work", "hold", "clean", "1", "--why", "wait")
+
+    refused = penstock("work", "retry", "clean", "1", "--why", "go")
+
+    assert refused.code == 1
+    assert "penstock work release shop/clean 1 --why REASON" in refused.complaint
 
 
 def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None:
@@ -257,7 +284,7 @@ def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None
 
     text = penstock("work", "release", "mart", "1", "--why", "go").text
 
-    assert "is let go: WAITING" in text
+    assert "is released: WAITING" in text
     assert "Input shop/clean_orders has no lot 1" in text
 
 
@@ -265,9 +292,7 @@ def test_a_mistyped_lot_is_removed(penstock: Terminal) -> None:
     remove = ["lots", "remove", "raw", "1", "--why", "mistyped"]
     assert "pass --yes" in penstock(*remove).complaint
 
-    assert (
-        penstock(*remove, "--yes").text == "lot 1 of shop/raw is forgotten: nothing had read it\n"
-    )
+    assert penstock(*remove, "--yes").text == "lot 1 of shop/raw is removed: no job had read it\n"
 
     assert penstock("lots", "show", "raw", "1").code == 1
     assert penstock("check").code == 0
@@ -296,10 +321,10 @@ def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
     ]
 
 
-def test_a_lot_that_is_not_there_yet_is_held_and_let_go(penstock: Terminal) -> None:
+def test_a_lot_that_does_not_exist_yet_is_held_and_released(penstock: Terminal) -> None:
     assert penstock("lots", "hold", "raw", "77", "--why", "not this one").code == 0
     told = penstock("lots", "release", "raw", "77", "--why", "it may come")
-    assert (told.code, told.text) == (0, "lot 77 of shop/raw is let go: it is not there yet\n")
+    assert (told.code, told.text) == (0, "lot 77 of shop/raw is released: it does not exist yet\n")
     penstock("lots", "hold", "raw", "77", "--why", "again")
     done = penstock("lots", "release", "raw", "77", "--why", "it may", "--json").document
     assert (done["status"], done["since"]) == (None, None)

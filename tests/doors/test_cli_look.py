@@ -247,7 +247,7 @@ def test_names_of_jobs_stay_whole_where_ids_have_no_room(
     assert job in listed.text
     assert run not in listed.text
     assert max(map(len, listed.text.splitlines())) <= 80
-    assert "run left out" in listed.err
+    assert "run: not shown" in listed.err
     monkeypatch.setenv("COLUMNS", "160")
     listed = penstock("runs", "list", "--limit", "1000")
     assert re.search(rf"{re.escape(job)} +{run} +COMPLETED", listed.text)

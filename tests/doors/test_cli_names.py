@@ -81,9 +81,13 @@ def test_what_is_to_be_changed_is_named_exactly(
     penstock: Terminal, server: Running, command: list[str], name: str, meant: str
 ) -> None:
     _bank(server)
-    argument = ["gold"] if command[0] in ("datasets", "lots", "work", "quality") else []
+    takes_argument = command[1] in ("tag", "register", "remove") or command[0] not in (
+        "datasets",
+        "jobs",
+    )
+    argument = ["gold"] if takes_argument else []
     before = _everything(server)
-    refused = penstock(*command, name, *(argument if command[1] != "delete" else []))
+    refused = penstock(*command, name, *argument)
     assert refused.code == 1
     assert f"there is no {'job' if 'load' in name else 'dataset'} {name!r}" in refused.complaint
     assert f"did you mean {meant}?" in refused.complaint
@@ -110,11 +114,11 @@ def test_what_is_deleted_comes_back_by_its_own_name(penstock: Terminal, server: 
     _tell(server, "n/J", "d/A", "d/A2", "d/A3")
     _tell(server, "n/jb")
     assert "job n/J is deleted" in penstock("jobs", "delete", "n/J").text
-    assert "job n/J is back" in penstock("jobs", "restore", "n/J").text
+    assert "job n/J is restored" in penstock("jobs", "restore", "n/J").text
     assert "dataset d/A is deleted" in penstock("datasets", "delete", "d/A").text
-    assert "dataset d/A is back" in penstock("datasets", "restore", "d/A").text
+    assert "dataset d/A is restored" in penstock("datasets", "restore", "d/A").text
     assert "dataset d/A is deleted" in penstock("datasets", "delete", "dataset:d:A").text
-    assert "dataset d/A is back" in penstock("datasets", "restore", "dataset:d:A").text
+    assert "dataset d/A is restored" in penstock("datasets", "restore", "dataset:d:A").text
 
 
 def test_a_plain_name_brings_nothing_back(penstock: Terminal, server: Running) -> None:
@@ -157,7 +161,7 @@ def test_a_name_that_two_namespaces_have_changes_neither(
     _tell(server, "b/etl", "b/clean")
     for command in (["datasets", "delete", "clean"], ["jobs", "delete", "etl"]):
         refused = penstock(*command)
-        assert (refused.code, "say which" in refused.complaint) == (1, True)
+        assert (refused.code, "is ambiguous" in refused.complaint) == (1, True)
     assert "a/clean is deleted" in penstock("datasets", "delete", "a/clean").text
 
 
@@ -170,11 +174,11 @@ def test_a_name_that_can_be_read_twice_is_never_taken_for_the_other(
     refused = penstock("datasets", "delete", "a/b/c")
     assert "dataset:a:b/c or dataset:a/b:c" in refused.complaint
     refused = penstock("datasets", "delete", "dataset:x:y:z")
-    assert "--namespace x y:z or --namespace x:y z; say which" in refused.complaint
+    assert "write --namespace x y:z or --namespace x:y z" in refused.complaint
     assert penstock("datasets", "delete", "b/c", "--namespace", "a").code == 0
     assert '"a/b"' in penstock("datasets", "show", "a/b/c", "--json").text
     assert penstock("datasets", "delete", "a/b/c").code == 1
-    assert "dataset a/b/c is back" in penstock("datasets", "restore", "a/b/c").text
+    assert "dataset a/b/c is restored" in penstock("datasets", "restore", "a/b/c").text
     assert penstock("datasets", "show", "b/c", "--namespace", "a").code == 0
 
 
@@ -182,7 +186,7 @@ def test_a_plain_name_among_too_many_changes_nothing(
     penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _tell(server, "a/etl", "a/clean", "b/clean2")
-    monkeypatch.setattr(targets, "FOUND_MAX", 1)
+    monkeypatch.setattr(targets, "SEARCH_MAX", 1)
     refused = penstock("datasets", "delete", "clean")
     assert (refused.code, "write NAMESPACE/NAME" in refused.complaint) == (1, True)
 

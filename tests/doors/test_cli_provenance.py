@@ -176,7 +176,7 @@ def test_a_check_tells_what_does_not_hold(site: ArcSite, penstock: Terminal) -> 
     [at] = [number for number, line in enumerate(lines) if line.startswith("✗")]
     assert lines[at].startswith("✗ manifest-items (1): ")
     assert "it has 6 bytes" in lines[at + 1]
-    assert "1 do not hold" in found.err
+    assert "1 are broken" in found.err
     said = json.loads(penstock("check", "--deep", "--json").out)
     assert not said["holds"]
     [broken] = [each for each in said["invariants"] if not each["holds"]]

@@ -139,7 +139,7 @@ def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> N
     ]
     assert "after 2, 3" in planned.out
     assert "4 steps: 4 to rerun; by past runs" in planned.out
-    assert "nothing was done; --yes --why REASON does it" in planned.err
+    assert "nothing was started; pass --yes --why REASON" in planned.err
     assert here.runs("monday") == before
     document = here.penstock("replays", "start", *OF_CLEAN, "--dry-run", "--json").document
     assert [step["run"] for step in document["steps"]] == list(before.values())
@@ -159,7 +159,7 @@ def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here
     assert here.runs("tuesday") == tuesday
     assert all(here.runs("monday")[arc] != monday[arc] for arc in monday)
     shown = here.penstock("replays", "show", REPLAY)
-    assert "begun by" in shown.text
+    assert "started by" in shown.text
     assert shown.text.count("done") >= 5
     assert [each["id"] for each in here.penstock("replays", "list", "--json").document["replays"]]
     told = here.penstock("audit", "--json").document
@@ -207,32 +207,24 @@ def test_who_cancels_is_told_what_is_left_to_the_rule_of_its_job(here: Here) -> 
     with here.station():
         until(lambda: replays.status(REPLAY).done == 1)
     cancelled = here.penstock("replays", "cancel", REPLAY, "--why", "wrong")
-    assert "2 of those not begun were stale when it ended" in cancelled.text
-    assert "2 of those not begun were stale" in here.penstock("replays", "show", REPLAY).out
+    assert "2 of the steps not started were stale at its end" in cancelled.text
+    assert "2 of the steps not started were stale" in here.penstock("replays", "show", REPLAY).out
 
 
 @only_sqlite
-def test_what_cannot_be_meant_is_refused_in_one_line(here: Here) -> None:
-    penstock = here.penstock
-    nothing, none = (
-        penstock("replays", "start"),
-        penstock("replays", "start", *OF_CLEAN, "--max-running", "0"),
-    )
-    assert "say what is bad" in nothing.complaint
+def test_a_wrong_replay_is_refused_in_one_line(here: Here) -> None:
+    penstock, start = here.penstock, ("replays", "start")
+    nothing, none = penstock(*start), penstock(*start, *OF_CLEAN, "--max-running", "0")
+    assert "name the bad lots" in nothing.complaint
     assert "--max-running is a number from 1 to 10,000" in none.complaint
     assert (nothing.code, none.code) == (2, 2)
-    assert "say which lots" in penstock("replays", "start", "--dataset", "shop/clean").complaint
-    assert "why replay it?" in penstock("replays", "start", *OF_CLEAN, "--yes").complaint
-    assert (
-        "leave one of them out"
-        in penstock("replays", "start", *OF_CLEAN, "--yes", "--dry-run").complaint
-    )
+    assert "say which lots" in penstock(*start, "--dataset", "shop/clean").complaint
+    assert "reason with --why" in penstock(*start, *OF_CLEAN, "--yes").complaint
+    assert "omit one of them" in penstock(*start, *OF_CLEAN, "--yes", "--dry-run").complaint
     assert "there is no replay" in penstock("replays", "show", "nothing").complaint
-    unread = penstock(
-        "replays", "start", "--dataset", "shop/report", "--lot", "monday", "--downstream-only"
-    )
+    unread = penstock(*start, "--dataset", "shop/report", "--lot", "monday", "--downstream-only")
     assert "there is nothing to do" in unread.text
-    assert "--any-version looks for them" in unread.err
+    assert "pass --any-version" in unread.err
 
 
 @only_sqlite

@@ -148,12 +148,12 @@ def test_a_command_that_fails_leaves_the_last_line_of_its_stderr(shop: Shop) -> 
     assert done.out == "out\n"
     lines = done.err.splitlines()
     assert lines[:2] == ["first", "no disk"]
-    assert "has failed: no disk; this was try 1 of 2" in lines[2]
+    assert "has failed: no disk; try 1 of 2" in lines[2]
     work = shop.work("1")
     assert (work.state, work.error, work.attempts) == ("READY", "no disk", 1)
     again = shop.run("--", "sh", "-c", "kill -9 $$")
     assert again.code == 1
-    assert "killed by SIGKILL; this was try 2 of 2; that was the last, and it is held" in again.err
+    assert "killed by SIGKILL; try 2 of 2; that was the last try, and the lot is held" in again.err
     assert shop.work("1").state == "HELD"
 
 

@@ -61,7 +61,7 @@ def test_what_is_no_file_is_not_packed(tmp_path: Path) -> None:
         Folder.of(tmp_path)
     (tmp_path / "in" / "link").unlink()
     os.mkfifo(tmp_path / "in" / "pipe")
-    with pytest.raises(Invalid, match="pipe is no file"):
+    with pytest.raises(Invalid, match="pipe is not a file"):
         Folder.of(tmp_path)
     (tmp_path / "in" / "pipe").unlink()
     (tmp_path / "in" / "a\\b").touch()
@@ -80,7 +80,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, body: bytes) -
     (tmp_path / "a").write_bytes(b"shorter")
     folder = Folder.of(tmp_path)
     (tmp_path / "a").write_bytes(body)
-    with pytest.raises(Conflict, match="was written to while it was packed"):
+    with pytest.raises(Conflict, match="changed while it was packed"):
         list(folder.chunks())
     (tmp_path / "a").unlink()
     (tmp_path / "a").symlink_to("/etc/hostname")
