@@ -333,7 +333,7 @@ def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
     assert "penstock backfills start ARC" in penstock("backfills", "list").err
     begun = penstock("backfills", "start", "write", *RANGE, "--max-running", "1", "--why", "late")
     backfill = begun.text.strip()
-    assert f"penstock backfills list {backfill}" in begun.err
+    assert f"penstock backfills show {backfill}" in begun.err
     shown = penstock("backfills", "show", backfill).text
     assert "1, oldest first" in shown
     assert "local: late" in shown
@@ -355,7 +355,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
     assert "--why" in penstock(*lot).err
     assert "pass --yes" in penstock(*lot, "--why", "no room").complaint
     told = penstock(*lot, "--why", "no room", "--yes").text
-    assert f"lot {LOTS[0]} of shop/sorted is removed: 1 thing, 19 B" in told
+    assert f"lot {LOTS[0]} of shop/sorted is removed: 1 object, 19 B" in told
     shown = penstock("lots", "show", "shop/sorted", LOTS[0], "--json").document
     assert (shown["status"], shown["manifest"]["state"]) == ("ERROR", "removed")
     gaps = penstock("lots", "gaps", "shop/sorted", "--from", LOTS[0], "--to", LOTS[0])
@@ -367,14 +367,14 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["apply", "none.toml"], 2, "none.toml cannot be read"),
-        (["apply", "no_such_module"], 1, "there is no module no_such_module here"),
-        (["apply", "json"], 2, "put @penstock.arc"),
-        (["work", "--executor", "yarn"], 2, "local or dask://"),
-        (["start", "--concurrency", "0"], 2, "--concurrency is 0; write 1 or more"),
-        (["show", "nothing"], 1, "penstock arcs apply FILE"),
-        (["backfill", "nothing", "--from", "noon"], 1, "there are no arcs yet"),
-        (["run", "nothing", "1"], 1, "there are no arcs yet"),
+        (["arcs", "apply", "none.toml"], 2, "none.toml cannot be read"),
+        (["arcs", "apply", "no_such_module"], 1, "there is no module no_such_module here"),
+        (["arcs", "apply", "json"], 2, "put @penstock.arc"),
+        (["arcs", "start", "--executor", "yarn"], 2, "local or dask://"),
+        (["arcs", "start", "--concurrency", "0"], 2, "--concurrency is 0; write 1 or more"),
+        (["arcs", "show", "nothing"], 1, "penstock arcs apply FILE"),
+        (["backfills", "start", "nothing", "--from", "noon"], 1, "there are no arcs yet"),
+        (["arcs", "run", "nothing", "1"], 1, "there are no arcs yet"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -382,8 +382,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
 def test_what_is_wrong_is_told_in_one_line(
     here: Here, arguments: list[str], code: int, told: str
 ) -> None:
-    refused = (
-        here.engine(*arguments) if arguments[0] == "run" else here.penstock("arcs", *arguments)
-    )
+    is_engine = arguments[1] == "run"
+    refused = here.engine(*arguments[1:]) if is_engine else here.penstock(*arguments)
     assert refused.code == code
     assert told in refused.complaint

@@ -43,7 +43,7 @@ def test_what_cannot_be_told_is_an_error(
 ) -> None:
     ended = shell(tmp_path, redirect, *arguments, **database)
     assert ended.code == 1
-    assert "the output could not be written to stdout" in ended.complaint
+    assert "the output cannot be written to stdout" in ended.complaint
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])
@@ -53,7 +53,7 @@ def test_a_key_that_nobody_was_told_is_revoked(
 ) -> None:
     ended = shell(tmp_path, redirect, *KEY, *json, **database)
     assert ended.code == 1
-    assert "key 'etl' is revoked again" in ended.err
+    assert "key 'etl' is revoked" in ended.err
     assert "keep it now" not in ended.err
     [key] = shell(tmp_path, "", *LIST, **database).document["keys"]
     assert key["revokedAt"] is not None

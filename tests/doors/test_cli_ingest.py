@@ -79,7 +79,7 @@ def test_a_batch_from_submission_to_update_report(
         assert f"penstock ingest update-report {batch}" in resumed.err
         assert penstock("ingest", "watch", batch, "--interval", "0.1").code == 1
         told = penstock("ingest", "update-report", batch).text
-        assert "is being reported anew: update-reporting" in told
+        assert "is reported again: update-reporting" in told
         done = penstock("ingest", "watch", batch, "--interval", "0.1")
         assert f"batch {batch} of maps is completed; 3 completed" in done.text
         assert "1 more completed, 0 open" in penstock("ingest", "report", batch).text
@@ -203,7 +203,7 @@ def test_the_faults_of_a_manifest_are_shown_line_by_line(
         (["file:///etc/passwd"], "listed places only"),
         (["https://example.org/a", "--digest", "12"], "write it like sha-256:HEX"),
         (["https://example.org/a", "--type", "tree"], "--type"),
-        (["empty"], "there is no file in empty"),
+        (["empty"], "has no files"),
         (["linked"], "is a link, and only files and folders can be packed"),
         (["blank"], "the name 'a ' in blank begins or ends with a blank; rename it"),
     ],
@@ -360,7 +360,7 @@ def test_jobs_are_listed_and_shown_with_where_a_resume_goes(
     mine = penstock("ingest", "jobs", "--collection", maps, "--json").document["jobs"]
     assert [each["id"] for each in mine] == [failed]
     shown = penstock("ingest", "job", failed)
-    assert re.search(r"a resume goes to +downloading", shown.text)
+    assert re.search(r"resumes with +downloading", shown.text)
     assert f"penstock ingest resume {failed}" in shown.err
     told = penstock("ingest", "resume", failed, "--why", "it is back").text
     assert "continues with downloading\n" in told

@@ -128,7 +128,7 @@ def test_a_collection_and_the_queue_are_held(
     held = ["ingest", "hold", "queue", "--why", "the disk is full"]
     assert penstock(*held).code == 0
     waiting = penstock("ingest", "release", "collection", films)
-    assert "it waits: the queue is held by local: the disk is full" in waiting.err
+    assert "the queue is held by local: the disk is full" in waiting.err
     not_held = penstock("ingest", "release", "collection", films)
     assert f"collection {films} is not held; the queue is held by local" in not_held.complaint
     assert "`penstock ingest release queue --why REASON`" in not_held.complaint
@@ -136,7 +136,10 @@ def test_a_collection_and_the_queue_are_held(
     assert penstock("ingest", "hold", "collection", films, "--why", "titles").code == 0
     freed = penstock("ingest", "release", "collection", films)
     assert f"penstock ingest release held --collection {films}" in freed.err
-    assert "1 held" in penstock("ingest", "release", "held", "--collection", films).text
+    assert (
+        "1 held batches and jobs are released"
+        in penstock("ingest", "release", "held", "--collection", films).text
+    )
     assert penstock("ingest", "hold", "queue", "--why", "disk").text == "the queue is held\n"
     assert "the queue is held by local: disk; release it" in still.work()
     assert status(penstock, batch) == "pending"
@@ -170,7 +173,7 @@ def test_show_says_what_can_be_done(still: Site, penstock: Terminal, films: str)
         assert "ingest resume" not in told.out + told.err
         told = penstock("ingest", how, unread)
         assert (
-            f"once its payload can be read: penstock ingest resume {unread}" in told.out + told.err
+            f"when its payload can be read: penstock ingest resume {unread}" in told.out + told.err
         )
     jobs = penstock("ingest", "jobs", missing, "--json").document["jobs"]
     penstock("ingest", "delete", jobs[0]["id"], "--yes")
@@ -208,10 +211,10 @@ def test_deletion_warns_and_asks(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["hold", "--why", "x"], "what is meant is not said"),
+        (["hold", "--why", "x"], "the target is missing"),
         (["hold", "everything", "--why", "x"], "write one of: queue, collection NAME"),
         (["hold", "queue"], "--why"),
-        (["jobs", "hold", "bid0000000001", "--why", "x"], "is a batch, not a job"),
+        (["hold", "job", "bid0000000001", "--why", "x"], "is a batch, not a job"),
         (["resume", "queue"], "write one of: batch BATCH, job JOB"),
         (["release", "queue", "--collection", "maps"], "penstock ingest release held"),
         (["priority", "bid0000000001"], "from 0 to 99"),

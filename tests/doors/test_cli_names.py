@@ -81,11 +81,8 @@ def test_what_is_to_be_changed_is_named_exactly(
     penstock: Terminal, server: Running, command: list[str], name: str, meant: str
 ) -> None:
     _bank(server)
-    takes_argument = command[1] in ("tag", "register", "remove") or command[0] not in (
-        "datasets",
-        "jobs",
-    )
-    argument = ["gold"] if takes_argument else []
+    is_whole = command[0] in ("datasets", "jobs") and command[1] != "tag"
+    argument = [] if is_whole else ["gold"]
     before = _everything(server)
     refused = penstock(*command, name, *argument)
     assert refused.code == 1

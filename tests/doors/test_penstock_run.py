@@ -353,7 +353,7 @@ def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:
         "PENSTOCK_INPUT_Y_Z": "3",
     }
     alike = EntityId("a", "X")
-    with pytest.raises(Invalid, match="too much alike"):
+    with pytest.raises(Invalid, match="have the same variable name"):
         location_variables([one, alike], [], {one: "1", alike: "2"})
 
 
