@@ -181,9 +181,9 @@ def test_a_join_whose_inputs_nobody_has_registered_names_both(site: Site) -> Non
 @pytest.mark.parametrize(
     ("hold", "kind", "command"),
     [
-        (HoldJob("ann", "wait", "ns", "join"), "held_job", "unhold job ns/join"),
-        (HoldDataset("ann", "wait", "ns", "dim"), "held_dataset", "unhold dataset ns/dim"),
-        (HoldWork("ann", "wait", "ns", "join", "9"), "held_lot", "work unhold ns/join 9"),
+        (HoldJob("ann", "wait", "ns", "join"), "held_job", "jobs release ns/join"),
+        (HoldDataset("ann", "wait", "ns", "dim"), "held_dataset", "datasets release ns/dim"),
+        (HoldWork("ann", "wait", "ns", "join", "9"), "held_lot", "work release ns/join 9"),
     ],
 )
 def test_a_hold_and_a_missing_input_are_both_roots(

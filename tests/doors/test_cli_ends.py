@@ -54,7 +54,7 @@ def test_a_key_that_nobody_was_told_is_revoked(
     ended = shell(tmp_path, redirect, *KEY, *json, **database)
     assert ended.code == 1
     assert "key 'etl' is revoked" in ended.err
-    assert "keep it now" not in ended.err
+    assert "store its token now" not in ended.err
     [key] = shell(tmp_path, "", *LIST, **database).document["keys"]
     assert key["revokedAt"] is not None
     assert shell(tmp_path, "", *KEY, **database).text.startswith("pk_")

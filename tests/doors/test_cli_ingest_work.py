@@ -125,7 +125,8 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
             worker.send(signal.SIGINT)
             assert worker.ended() == 130
             assert (
-                f"penstock: stopped at once; others go on after {SESSION_SECONDS} s" in worker.log()
+                f"penstock: stopped at once; other workers go on in {SESSION_SECONDS} s"
+                in worker.log()
             )
     finally:
         go_on.set()
@@ -196,7 +197,7 @@ def test_the_help_names_every_stage(penstock: Terminal) -> None:
     ("flags", "told"),
     [
         (["--stages", "fetching"], "there is no stage fetching; the stages are batch-pending,"),
-        (["--stages", ","], "--stages names none"),
+        (["--stages", ","], "--stages is empty"),
         (["--concurrency", "0"], "write 1 or more"),
         (["--queue", "redis://x"], "zookeeper://"),
     ],

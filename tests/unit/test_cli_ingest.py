@@ -84,7 +84,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, body: bytes) -
         list(folder.chunks())
     (tmp_path / "a").unlink()
     (tmp_path / "a").symlink_to("/etc/hostname")
-    with pytest.raises(Conflict, match="cannot be read any more"):
+    with pytest.raises(Conflict, match="can no longer be read"):
         list(folder.chunks())
 
 

@@ -30,11 +30,11 @@ def audit(
 ) -> None:
     """List the actions of administrators, newest first."""
     with options.connect() as client:
-        found = client.audit(who=who, action=action, since=since, limit=limit, offset=offset)
+        page = client.audit(who=who, action=action, since=since, limit=limit, offset=offset)
     options.write_table(
-        found,
+        page,
         (Column("at", whole=True), "who", "from", "action", "target", "detail"),
-        ((show_time(e.at), e.who, e.address, e.action, e.target, e.detail) for e in found.entries),
+        ((show_time(e.at), e.who, e.address, e.action, e.target, e.detail) for e in page.entries),
     )
 
 

@@ -43,16 +43,16 @@ _COLUMNS = (
 def list_subscribers(*, options: Options = OPTIONS) -> None:
     """List subscribers with their lag and last error."""
     with options.connect() as client:
-        found = client.subscribers()
-    options.write_table(found, _COLUMNS, map(_row, found.subscribers))
+        page = client.subscribers()
+    options.write_table(page, _COLUMNS, map(_row, page.subscribers))
 
 
 @app.command
 def show(name: Name, /, *, options: Options = OPTIONS) -> None:
     """Show one subscriber."""
     with options.connect() as client:
-        found = client.subscriber(name)
-    options.write(found, _write)
+        subscriber = client.subscriber(name)
+    options.write(subscriber, _write)
 
 
 @app.command(

@@ -51,9 +51,9 @@ def list_events(
     since, until = read_moment(after), read_moment(before)
     with options.connect() as client:
         if run is not None:
-            found = client.run_events(run, limit=limit, offset=offset)
+            page = client.run_events(run, limit=limit, offset=offset)
         else:
-            found = client.events(
+            page = client.events(
                 after=since,
                 before=until,
                 oldest_first=oldest_first,
@@ -62,7 +62,7 @@ def list_events(
                 offset=offset,
             )
     options.write_table(
-        found, _COLUMNS, map(_row, found.events), total_count=found.total_count, offset=offset
+        page, _COLUMNS, map(_row, page.events), total_count=page.total_count, offset=offset
     )
 
 

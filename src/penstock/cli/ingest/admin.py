@@ -50,17 +50,17 @@ started, the command fails.""",
 )
 def hold(*target: Words, why: Reason, options: Options = OPTIONS) -> None:
     """Hold the queue, a collection, a batch or an ingest job."""
-    found = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.BATCH, Kind.JOB))
+    subject = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.BATCH, Kind.JOB))
     with options.connect() as client:
-        match found.kind:
+        match subject.kind:
             case Kind.QUEUE:
                 _write_done(client.hold_queue(why), "is held", options)
             case Kind.COLLECTION:
-                _write_done(client.hold_collection(found.name, why), "is held", options)
+                _write_done(client.hold_collection(subject.name, why), "is held", options)
             case Kind.BATCH:
-                _write_held_batch(client.hold_batch(found.name, why), options)
+                _write_held_batch(client.hold_batch(subject.name, why), options)
             case _:
-                _write_done(client.hold_ingest_job(found.name, why), "is held", options)
+                _write_done(client.hold_ingest_job(subject.name, why), "is held", options)
 
 
 @app.command(
@@ -78,24 +78,24 @@ def release(
     options: Options = OPTIONS,
 ) -> None:
     """Release the queue, a collection, a batch, an ingest job, or everything held."""
-    found = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.HELD, Kind.BATCH, Kind.JOB))
-    if collection is not None and found.kind is not Kind.HELD:
+    subject = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.HELD, Kind.BATCH, Kind.JOB))
+    if collection is not None and subject.kind is not Kind.HELD:
         raise Invalid("--collection needs: penstock ingest release held")
     with options.connect() as client:
-        match found.kind:
+        match subject.kind:
             case Kind.QUEUE:
                 _write_done(client.release_queue(why), "is released", options)
             case Kind.COLLECTION:
-                _write_done(client.release_collection(found.name, why), "is released", options)
+                _write_done(client.release_collection(subject.name, why), "is released", options)
                 _note_held_queue(client)
-                note(f"{_HELD_NOTE} --collection {found.name}")
+                note(f"{_HELD_NOTE} --collection {subject.name}")
             case Kind.HELD:
                 _write_released(client.release_held(why, collection=collection), options)
             case Kind.BATCH:
-                _write_done(client.release_batch(found.name, why), "is released", options)
+                _write_done(client.release_batch(subject.name, why), "is released", options)
                 _note_held_queue(client)
             case _:
-                _write_done(client.release_ingest_job(found.name, why), "is released", options)
+                _write_done(client.release_ingest_job(subject.name, why), "is released", options)
                 _note_held_queue(client)
 
 
@@ -112,14 +112,14 @@ update-report`.""",
 )
 def resume(*target: Words, why: OptionalReason = NO_REASON, options: Options = OPTIONS) -> int:
     """Resume a failed job or all failed jobs of a batch, and show the next stage."""
-    found = read_target(target, (Kind.BATCH, Kind.JOB))
+    subject = read_target(target, (Kind.BATCH, Kind.JOB))
     with options.connect() as client:
-        if found.kind is Kind.JOB:
-            job = client.resume_ingest_job(found.name, why)
+        if subject.kind is Kind.JOB:
+            job = client.resume_ingest_job(subject.name, why)
             _write_done(job, f"continues with {job.status}", options)
             return 0
-        resumed = client.resume_batch(found.name, why)
-    options.write(resumed, lambda resumed: _write_resumed(found.name, resumed))
+        resumed = client.resume_batch(subject.name, why)
+    options.write(resumed, lambda resumed: _write_resumed(subject.name, resumed))
     return 1 if resumed.resumed and all(job.refused for job in resumed.resumed) else 0
 
 
@@ -153,10 +153,10 @@ def update_report(
     options: Options = OPTIONS,
 ) -> None:
     """Report a failed batch again, with the jobs that succeeded since."""
-    found = _read_batch(batch)
+    subject = _read_batch(batch)
     with options.connect() as client:
-        _write_done(client.update_report(found, why), "is reported again", options)
-    note(f"read the report: penstock ingest report {found}")
+        _write_done(client.update_report(subject, why), "is reported again", options)
+    note(f"read the report: penstock ingest report {subject}")
 
 
 @app.command(
@@ -175,15 +175,15 @@ def delete(
     options: Options = OPTIONS,
 ) -> int:
     """Delete a failed or held batch or ingest job without a notice to its depositor."""
-    found = read_target(target, (Kind.BATCH, Kind.JOB))
+    subject = read_target(target, (Kind.BATCH, Kind.JOB))
     with options.connect() as client:
         if yes:
-            _delete(client, found, why, confirmed=True)
-        elif not _delete_if_agreed(client, found, why):
+            _delete(client, subject, why, confirmed=True)
+        elif not _delete_if_agreed(client, subject, why):
             note("nothing was deleted")
             return 1
-    noun = "ingest job" if found.kind is Kind.JOB else found.kind
-    options.write_line({"deleted": found.name}, f"{noun} {found.name} is deleted")
+    noun = "ingest job" if subject.kind is Kind.JOB else subject.kind
+    options.write_line({"deleted": subject.name}, f"{noun} {subject.name} is deleted")
     return 0
 
 
@@ -219,9 +219,9 @@ Its worker can no longer record results of it.""",
 )
 def fail(*target: Words, why: Reason, options: Options = OPTIONS) -> None:
     """Fail an ingest job, even while a worker processes it."""
-    found = read_target(target, (Kind.JOB,))
+    subject = read_target(target, (Kind.JOB,))
     with options.connect() as client:
-        job = client.fail_ingest_job(found.name, why)
+        job = client.fail_ingest_job(subject.name, why)
     _write_done(job, "is stopped", options)
     if job.resumes_at is not None:
         note(f"resume it with {job.resumes_at}: penstock ingest resume {job.id}")
@@ -244,15 +244,15 @@ def priority(
     *words, number = target or ("",)
     if not number.isdecimal():
         raise Invalid("write the priority, from 0 to 99, after the batch or job")
-    found = read_target(words, (Kind.BATCH, Kind.JOB))
+    subject = read_target(words, (Kind.BATCH, Kind.JOB))
     with options.connect() as client:
-        if found.kind is Kind.JOB:
-            job = client.prioritize_ingest_job(found.name, int(number), why)
+        if subject.kind is Kind.JOB:
+            job = client.prioritize_ingest_job(subject.name, int(number), why)
             _write_done(job, f"has priority {job.priority}", options)
             return
-        changed = client.prioritize_batch(found.name, int(number), why)
+        changed = client.prioritize_batch(subject.name, int(number), why)
     options.write_line(
-        Changed(changed), f"{changed:,} open jobs of batch {found.name} have priority {number}"
+        Changed(changed), f"{changed:,} open jobs of batch {subject.name} have priority {number}"
     )
 
 

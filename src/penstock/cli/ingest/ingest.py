@@ -139,27 +139,27 @@ def _progress(batch: Batch) -> str:
 def show(batch: BatchId, /, *, options: Options = OPTIONS) -> None:
     """Show the progress of a batch, and useful next commands."""
     with options.connect() as client:
-        found = client.batch(_batch(batch))
-        is_open = not options.json and found.status != "completed"
-        stops = list_stops(client, found) if is_open else []
-        steps = next_steps(client, found) if is_open else []
+        details = client.batch(_batch(batch))
+        is_open = not options.json and details.status != "completed"
+        stops = list_stops(client, details) if is_open else []
+        steps = next_steps(client, details) if is_open else []
     options.write_fields(
-        found,
+        details,
         [
-            ("batch", found.id),
-            ("collection", found.collection),
-            ("status", status_text(found.status)),
-            ("message", found.message),
+            ("batch", details.id),
+            ("collection", details.collection),
+            ("status", status_text(details.status)),
+            ("message", details.message),
             ("stopped", "; ".join(stops)),
-            ("jobs", jobs_line(found)),
-            ("bytes", bytes_line(take_snapshot(found, 0))),
-            ("payload", found.payload_name),
-            ("at", found.payload_url),
-            ("type", f"{found.payload_type}, {found.mode}"),
-            ("submitted", f"{show_time(found.submitted_at)} by {found.submitter}"),
-            ("key", found.key),
-            ("since", show_time(found.last_modified)),
-            ("claimed by", found.locked_by),
+            ("jobs", jobs_line(details)),
+            ("bytes", bytes_line(take_snapshot(details, 0))),
+            ("payload", details.payload_name),
+            ("at", details.payload_url),
+            ("type", f"{details.payload_type}, {details.mode}"),
+            ("submitted", f"{show_time(details.submitted_at)} by {details.submitter}"),
+            ("key", details.key),
+            ("since", show_time(details.last_modified)),
+            ("claimed by", details.locked_by),
         ],
     )
     for step in steps:
@@ -257,8 +257,8 @@ def job(
     """Show an ingest job: its state, its history, and the stage of a resume."""
     name = read_target(("job", job), (Kind.JOB,)).name
     with options.connect() as client:
-        found = client.ingest_job(name)
-    options.write(found, _write_job)
+        details = client.ingest_job(name)
+    options.write(details, _write_job)
 
 
 def _write_job(job: IngestJob) -> None:
@@ -296,8 +296,8 @@ def _write_job(job: IngestJob) -> None:
 def report(batch: BatchId, /, *, options: Options = OPTIONS) -> None:
     """Print the last report that the depositor of a batch received."""
     with options.connect() as client:
-        found = client.batch_report(_batch(batch))
-    options.write(found, _write_report)
+        details = client.batch_report(_batch(batch))
+    options.write(details, _write_report)
 
 
 def _write_report(report: Report) -> None:
@@ -309,8 +309,8 @@ def _write_report(report: Report) -> None:
 def queue(*, options: Options = OPTIONS) -> None:
     """Count the jobs in each stage, and list holds."""
     with options.connect() as client:
-        found = client.queue()
-    options.write(found, _write_queue)
+        details = client.queue()
+    options.write(details, _write_queue)
 
 
 def _write_queue(queue: Queue) -> None:

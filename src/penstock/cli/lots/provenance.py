@@ -71,8 +71,8 @@ def provenance(
         if as_prov:
             write_json(client.prov(*name, lot, as_of=at, depth=depth, files=files))
             return
-        found = client.provenance(*name, lot, as_of=at, depth=depth, files=files)
-    options.write(found, _draw)
+        origin = client.provenance(*name, lot, as_of=at, depth=depth, files=files)
+    options.write(origin, _draw)
 
 
 def _draw(provenance: Provenance) -> None:
