@@ -108,8 +108,8 @@ def site(tmp_path: Path, collector: Collector) -> Iterator[Site]:
 def test_a_deposit_is_one_trace(site: Site, collector: Collector) -> None:
     site.run("arcs", "apply", "arcs.toml")
     batch = site.submit()
-    site.run("ingest", "work", "--once")
-    site.run("arcs", "work", "--once")
+    site.run("ingest", "start", "--once")
+    site.run("arcs", "start", "--once")
     site.close()
     spans = [span for span in collector.spans() if span.attributes.get("penstock.lot") == batch]
     assert len({span.trace for span in spans}) == 1
@@ -152,7 +152,7 @@ def assert_each_is_where_it_belongs(spans: list[Seen], first: Seen) -> None:
 
 def test_what_fails_says_so_in_its_span(site: Site, collector: Collector) -> None:
     batch = site.submit(digest={"algorithm": "sha-256", "value": "0" * 64})
-    site.run("ingest", "work", "--once")
+    site.run("ingest", "start", "--once")
     until(lambda: any(span.failure for span in collector.spans()))
     [failed] = [span for span in collector.spans() if span.failure]
     assert failed.name == "ingest.downloading"

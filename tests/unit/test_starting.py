@@ -14,7 +14,7 @@ def _loaded(program: str) -> set[str]:
 
 
 def test_a_command_that_asks_no_server_loads_no_client_of_http() -> None:
-    commands = (["--version"], ["--help"], ["locks", "--help"], ["arcs", "--help"])
+    commands = (["--version"], ["--help"], ["claims", "--help"], ["arcs", "--help"])
     lines = "\n".join(f"main({command!r})" for command in commands)
     assert _loaded(f"from penstock.cli.main import main\n{lines}") == set()
 
