@@ -4,7 +4,7 @@
 
 The program packs the files into one archive and uploads it. The digest of the archive is the key
 of the batch, so running the program twice for the same content deposits it once. The server's
-daemons (`penstock ingest work`) do the rest; this program only waits.
+daemons (`penstock ingest start`) do the rest; this program only waits.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """An arc in Python whose lots are split into parts that run in parallel.
 
     penstock arcs apply examples/sales_arc.py
-    penstock arcs work
+    penstock arcs start
 
 For each lot of shop/sales, `totals` makes the lot of shop/totals with the same id. The files of a
 lot are grouped by the `region=…` in their names. Each region is a part with its own child run. A

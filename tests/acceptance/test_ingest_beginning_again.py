@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from penstock.cli.ingest.work import Watch
+from penstock.cli.ingest.start import WorkLoop
 from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
@@ -51,7 +51,7 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
     assert job.status is IngestState.PENDING
     assert "no space left" in site.context.runtime.waits[job.id]
     with StopSignals(1) as signals:  # it does not stay for ever, either
-        Watch(site.context, ["pending"], signals).stay(once=True)
+        WorkLoop(site.context, ["pending"], signals).wait(once=True)
     [batch] = site.run(batch)
     assert batch.status is BatchState.COMPLETED
 

@@ -110,8 +110,8 @@ def site(tmp_path: Path, collector: Collector) -> Iterator[Site]:
 def test_a_deposit_is_one_trace(site: Site, collector: Collector) -> None:
     site.run("arcs", "apply", "arcs.toml")
     batch = site.submit()
-    site.run("ingest", "work", "--once")
-    site.run("arcs", "work", "--once")
+    site.run("ingest", "start", "--once")
+    site.run("arcs", "start", "--once")
     site.close()
     spans = [span for span in collector.spans() if span.attributes.get("penstock.lot") == batch]
     assert len({span.trace for span in spans}) == 1
@@ -154,7 +154,7 @@ def assert_parents(spans: list[SpanRecord], first: SpanRecord) -> None:
 
 def test_a_failed_step_has_an_error_span(site: Site, collector: Collector) -> None:
     batch = site.submit(digest={"algorithm": "sha-256", "value": "0" * 64})
-    site.run("ingest", "work", "--once")
+    site.run("ingest", "start", "--once")
     until(lambda: any(span.failure for span in collector.spans()))
     [failed] = [span for span in collector.spans() if span.failure]
     assert failed.name == "ingest.downloading"

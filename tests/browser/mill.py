@@ -44,7 +44,7 @@ class Mill:
 
     def work(self, capability: str, *options: str) -> None:
         """Run a worker until no work is left."""
-        command = (capability, "work", "--once", *options)
+        command = (capability, "start", "--once", *options)
         done = program(self.scene.folder, *command, variables=dict(self.scene.settings))
         assert done.code == 0, done.err
 

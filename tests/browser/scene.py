@@ -55,7 +55,7 @@ class Scene:
 
     def work(self, *command: str) -> None:
         """Run a worker until no work is left."""
-        done = program(self.folder, *command, "work", "--once", variables=dict(self.settings))
+        done = program(self.folder, *command, "start", "--once", variables=dict(self.settings))
         assert done.code == 0, done.err
 
 

@@ -239,7 +239,7 @@ def test_out_of_tries_with_a_corrected_input_offers_the_retry(site: Site) -> Non
 
     assert reason.kind == "out_of_tries"
     assert "Since then ns/raw got a newer version: resubmit the lot to use it." in reason.sentence
-    assert reason.command == "penstock work resubmit ns/a 9 --why REASON"
+    assert reason.command == "penstock work retry ns/a 9 --why REASON"
 
 
 def test_a_lot_that_is_done_has_no_root_cause(site: Site) -> None:

@@ -40,7 +40,7 @@ class Site:
     def work(self, *flags: str) -> str:
         """A worker for once; gives what it logged."""
         done = program(
-            self.folder, "ingest", "work", "--once", *flags, variables=dict(self.settings)
+            self.folder, "ingest", "start", "--once", *flags, variables=dict(self.settings)
         )
         assert done.code == 0, done.err
         assert "Traceback" not in done.err, done.err
@@ -99,20 +99,20 @@ class _Errors(logging.Handler):
 
 
 class Worker:
-    """`penstock ingest work` while the block lasts."""
+    """`penstock ingest start` while the block lasts."""
 
     def __init__(self, site: Site, flags: Sequence[str]) -> None:
         self._log = site.folder / "worker.log"
         with self._log.open("wb") as stream:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "penstock.cli", "ingest", "work", *flags],
+                [sys.executable, "-m", "penstock.cli", "ingest", "start", *flags],
                 cwd=site.folder,
                 env=environment(site.folder, **site.settings),
                 stderr=stream,
             )
 
     def __enter__(self) -> "Worker":
-        until(lambda: "works on" in self.log() or self._process.poll() is not None)
+        until(lambda: "penstock " in self.log() or self._process.poll() is not None)
         assert self._process.poll() is None, self.log()
         return self
 

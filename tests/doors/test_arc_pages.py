@@ -64,21 +64,21 @@ def run_page(name: str, server: Running, folder: Path) -> str:
 @pytest.mark.parametrize("server", ["sqlite"], indirect=True)
 def test_arcs(server: Running, tmp_path: Path) -> None:
     said = run_page("arcs.md", server, tmp_path)
-    assert "arc shop/split would be made" in said
-    assert "arc shop/count is made" in said
-    assert "2 things, 4 B" in said
+    assert "arc shop/split would be created" in said
+    assert "arc shop/count is created" in said
+    assert "2 objects, 4 B" in said
     shown = [entry.key for entry in server.plane.objects.list("arcs")]
     assert [key.rpartition("/")[2] for key in shown] == ["complete.arc"] * 4
     assert said.count("complete.arc") == 4
-    assert "0 put right" in said
+    assert "0 corrected" in said
 
 
 def test_arrivals(server: Running, tmp_path: Path) -> None:
     said = run_page("arrivals.md", server, tmp_path)
     assert "3 lots of PT1H" in said
-    assert "2 there, 1 empty" in said
-    assert "1 thing, 5 B" in said
-    assert "2 things, 10 B" in said
+    assert "2 present, 1 empty" in said
+    assert "1 object, 5 B" in said
+    assert "2 objects, 10 B" in said
     assert re.search(r"late +amend", said)
 
 
@@ -92,12 +92,12 @@ def test_backfills_and_gaps(server: Running, tmp_path: Path) -> None:
     assert free == ["1 unhold", "nothing"]
     assert sorted(planned.split(", ")) == ["1 unhold", "1 wait", "3 leave"]
     assert "20261115PT1H00: removed" in said
-    assert "from 20261115PT1H00 to 20261115PT1H02: 3 there" in said
+    assert "from 20261115PT1H00 to 20261115PT1H02: 3 present" in said
 
 
 def test_subscribers(server: Running, tmp_path: Path) -> None:
     said = run_page("subscribers.md", server, tmp_path)
     assert re.search(r'^pager-1 \{"id":1,.*"lot":"2026-11-15"', said, re.MULTILINE)
-    assert "told of what comes after event 0" in said
+    assert "subscriber pager receives the events after 0" in said
     assert re.search(r"^id: 1$", said, re.MULTILINE)
     assert "marquez" in said

@@ -51,9 +51,9 @@ def test_named_lots_are_backfilled_from_the_command_line(
     engine = {"PENSTOCK_DATABASE": settings.database, "PENSTOCK_OBJECTS": settings.objects}
     (tmp_path / "letters.toml").write_text(LETTERS)
     assert penstock("arcs", "apply", "letters.toml").code == 0
-    work = ("arcs", "work", "--once", "--arc", "sort")
+    work = ("arcs", "start", "--once", "--arc", "sort")
     assert program(tmp_path, *work, variables=engine).code == 0
-    backfill = ("arcs", "backfill", "shop/sort")
+    backfill = ("backfills", "start", "shop/sort")
 
     dry = penstock(*backfill, "--dry-run")
     named = penstock(*backfill, "--lot", "ada", "--lot", "bob", "--dry-run")
@@ -64,6 +64,6 @@ def test_named_lots_are_backfilled_from_the_command_line(
     assert (dry.code, "arc shop/sort, lot bob: 1 out of tries" in dry.out) == (3, True)
     assert "arc shop/sort, 2 lots, ada to bob: 1 good, 1 out of tries" in named.out
     assert worked.code == 0, worked.err
-    shown = penstock("arcs", "backfills", begun.text.strip(), "--json").document
+    shown = penstock("backfills", "show", begun.text.strip(), "--json").document
     assert (shown["state"], shown["done"], shown["good"]) == ("done", 1, 1)
     assert penstock(*backfill, "--dry-run").code == 0

@@ -109,7 +109,7 @@ def here(
     go_home(monkeypatch, tmp_path, columns=200)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
-    monkeypatch.setattr("penstock.cli.arcs.lots._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.cli.arcs.backfills._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         yield Here(server, tmp_path, Terminal(capsys))
@@ -118,7 +118,7 @@ def here(
 @pytest.fixture
 def applied(here: Here) -> Here:
     """Two arcs, and four lots for the first of them."""
-    assert "arc shop/sort is made" in here.penstock("arcs", "apply", "arcs.toml").text
+    assert "arc shop/sort is created" in here.penstock("arcs", "apply", "arcs.toml").text
     assert here.penstock("lots", "register", "shop/tick", *LOTS).code == 0
     return here
 
@@ -129,16 +129,16 @@ only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: Here) -> None:
     penstock = applied.penstock
     idle = penstock("arcs", "status")
-    assert "start an engine: `penstock arcs work`" in idle.err
+    assert "start an engine: `penstock arcs start`" in idle.err
     assert [words.split()[0] for words in idle.text.splitlines()[1:3]] == [
         "shop/sort",
         "shop/write",
     ]
-    done = applied.engine("work", "--once", "--concurrency", "2")
+    done = applied.engine("start", "--once", "--concurrency", "2")
     assert done.code == 0, done.err
     assert "runs all arcs, 2 lots at a time; executor local" in done.err
     assert f"lot {BAD} of sort failed: CommandFailed: no luck" in done.err
-    assert "nothing is left to do" in done.err
+    assert "no work is left" in done.err
     assert "Traceback" not in done.err
     assert applied.counts("write") == {"complete": 4}
     assert applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1}
@@ -146,7 +146,7 @@ def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: He
     (item,) = shown["manifest"]["uris"]
     assert Path(item["uri"].removeprefix("file://")).read_text() == f"1\n{LOTS[0]}\n3\n"
     text = penstock("lots", "show", "shop/sorted", LOTS[0]).text
-    assert "1 thing, 19 B" in text
+    assert "1 object, 19 B" in text
     assert item["digest"] in text
     failed = penstock("arcs", "show", "sort", BAD)
     assert "CommandFailed: no luck" in failed.text
@@ -177,7 +177,7 @@ def test_arrivals_are_listed_shown_and_deleted(here: Here) -> None:
     refused = penstock("arrivals", "delete", "shop/land")
     assert refused.code == 1
     assert "shop/landed" in refused.err, "it is suggested, and not taken for what was meant"
-    assert f"{landing} is not watched any more" in penstock("arrivals", "delete", "landed").text
+    assert f"{landing} is no longer watched" in penstock("arrivals", "delete", "landed").text
     assert penstock("arrivals", "list").text == ""
 
 
@@ -210,7 +210,7 @@ workload = ["true"]
     (here.folder / "both.toml").write_text(text.replace("PT7H", "PT1H"))
     assert here.penstock("arcs", "apply", "both.toml", "--dry-run").code == 0
     assert here.penstock("arcs", "list").text == ""
-    assert "arc shop/second is made" in here.penstock("arcs", "apply", "both.toml").text
+    assert "arc shop/second is created" in here.penstock("arcs", "apply", "both.toml").text
     assert "shop/first" in here.penstock("arcs", "list").text
 
 
@@ -221,32 +221,32 @@ def test_applying_shows_what_changes_and_changes_no_more_than_that(here: Here) -
     assert "penstock arcs apply arcs.toml" in empty.err
     assert "penstock arcs apply" in penstock("arcs", "status").err
     dry = penstock("arcs", "apply", "arcs.toml", "--dry-run").text
-    assert "arc shop/write would be made" in dry
+    assert "arc shop/write would be created" in dry
     assert 'inputs: [{"dataset":"tick","subscribe":true}]' in dry
     assert here.penstock("arcs", "list", "--json").document == {"arcs": []}
     made = penstock("arcs", "apply", "arcs.toml", "--json").document
     assert [change["made"] for change in made["changes"]] == [True, True]
-    assert "arc shop/sort is as it is declared" in penstock("arcs", "apply", "arcs.toml").text
+    assert "arc shop/sort is unchanged" in penstock("arcs", "apply", "arcs.toml").text
     file = Path("arcs.toml")
     arrival = '[arrivals.landed]\nlocation = "/data/in"\ninterval = "PT1H"\n'
     file.write_text(FILE.replace("tries = 1", "tries = 2") + arrival)
     changed = penstock("arcs", "apply", "arcs.toml").text
     assert "arc shop/sort is changed" in changed
     assert '"tries":1' in changed
-    assert "arrival shop/landed is made" in changed
-    assert "arrival shop/landed is as it is declared" in penstock("arcs", "apply", "arcs.toml").text
+    assert "arrival shop/landed is created" in changed
+    assert "arrival shop/landed is unchanged" in penstock("arcs", "apply", "arcs.toml").text
     shown = penstock("arcs", "show", "sort").text
     assert "2, 10 s apart at first" in shown
     assert "lake, version 1" in shown
-    assert "shop/sort is forgotten" in penstock("arcs", "delete", "shop/sort").text
+    assert "shop/sort is deleted" in penstock("arcs", "delete", "shop/sort").text
     assert "penstock arcs list" in penstock("arcs", "show", "shop/sort").complaint
 
 
 @only_sqlite
 def test_a_module_declares_arcs_and_one_lot_is_run_by_hand(applied: Here) -> None:
     penstock = applied.penstock
-    assert "arc shop/total is made" in penstock("arcs", "apply", "loads").text
-    assert "arc shop/total is as it is declared" in penstock("arcs", "apply", "loads.py").text
+    assert "arc shop/total is created" in penstock("arcs", "apply", "loads").text
+    assert "arc shop/total is unchanged" in penstock("arcs", "apply", "loads.py").text
     assert penstock("arcs", "show", "total", "--json").document["arc"]["description"] == "Adds up."
     for lot in (LOTS[0], LOTS[3]):
         done = applied.engine("run", "write", lot, "--json")
@@ -274,7 +274,7 @@ def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here)
     log = applied.folder / "engine.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.cli", "arcs", "work", "--arc", "slow"],
+            [sys.executable, "-m", "penstock.cli", "arcs", "start", "--arc", "slow"],
             cwd=applied.folder,
             env=environment(applied.folder, **applied.variables),
             stderr=stream,
@@ -284,13 +284,13 @@ def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here)
         running = applied.penstock("arcs", "status", "--json").document["running"]
         assert [(lot["arc"], lot["lot"]) for lot in running] == [("shop/slow", LOTS[0])]
         os.kill(process.pid, signal.SIGTERM)
-        until(lambda: "stopping: taking up nothing more" in log.read_text())
+        until(lambda: "stopping: claiming no more lots" in log.read_text())
         Path("go").touch()
         assert process.wait() == 0, log.read_text()
     finally:
         process.kill()
         process.wait()
-    assert "stopped: what was begun is finished or given back" in log.read_text()
+    assert "stopped: running lots are finished or released" in log.read_text()
     assert "runs slow, 4 lots at a time" in log.read_text()
     assert applied.counts("slow") == {"complete": 1, "ready": 3}
     assert applied.counts("write") == {"ready": 4}
@@ -304,45 +304,45 @@ def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
         clean = ("arcs", "clean", "sort", BAD)
         assert "--why" in penstock(*clean).err
         told = penstock(*clean, "--why", "half a file").text
-        assert f"lot {BAD} of arc shop/sort is missing: nothing is left of 1 failed" in told
+        assert f"lot {BAD} of arc shop/sort is missing; 1 failed attempt left nothing" in told
         assert applied.counts("sort")["missing"] == 1
         state = f"arcs/namespace=shop/project=lake/version=1/arc=sort/lot={BAD}/missing.arc"
         objects = applied.server.plane.objects
         assert objects.exists(state)
         objects.delete(state)
-        assert "arc shop/sort: 4 lots, 1 put right" in penstock("arcs", "sync", "sort").text
+        assert "arc shop/sort: 4 lots, 1 corrected" in penstock("arcs", "sync", "sort").text
         assert objects.exists(state)
-        assert "0 put right" in penstock("arcs", "sync").text
-        dry = penstock("arcs", "backfill", "sort", *RANGE, "--failed-and-missing", "--dry-run")
+        assert "0 corrected" in penstock("arcs", "sync").text
+        dry = penstock("backfills", "start", "sort", *RANGE, "--failed-and-missing", "--dry-run")
         assert dry.code == 3
         assert "it would: 3 leave, 1 unhold" in dry.out
-        assert "let go and tried again" in dry.out
-        again = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--why", "try")
+        assert "released and retried" in dry.out
+        again = penstock("backfills", "start", "sort", *RANGE, "--watch", "--why", "try")
         assert (again.code, "1 failed" in again.err) == (3, True)
         Path("repaired").touch()
-        begun = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--json")
+        begun = penstock("backfills", "start", "sort", *RANGE, "--watch", "--json")
         assert begun.document["done"] == 1
     assert applied.counts("sort") == {"complete": 4}
     assert penstock("lots", "gaps", "shop/sorted", *RANGE).code == 0
-    assert penstock("arcs", "backfill", "sort", *RANGE, "--dry-run").code == 0
+    assert penstock("backfills", "start", "sort", *RANGE, "--dry-run").code == 0
 
 
 @only_sqlite
 def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
     penstock = applied.penstock
-    assert "penstock arcs backfill ARC" in penstock("arcs", "backfills").err
-    begun = penstock("arcs", "backfill", "write", *RANGE, "--max-running", "1", "--why", "late")
+    assert "penstock backfills start ARC" in penstock("backfills", "list").err
+    begun = penstock("backfills", "start", "write", *RANGE, "--max-running", "1", "--why", "late")
     backfill = begun.text.strip()
-    assert f"penstock arcs backfills {backfill}" in begun.err
-    shown = penstock("arcs", "backfills", backfill).text
+    assert f"penstock backfills show {backfill}" in begun.err
+    shown = penstock("backfills", "show", backfill).text
     assert "1, oldest first" in shown
     assert "local: late" in shown
-    assert "Say so with --why" in penstock("arcs", "backfills", backfill, "pause").complaint
+    assert "--why" in penstock("backfills", "pause", backfill).err
     why = ("--why", "lunch")
-    assert "paused" in penstock("arcs", "backfills", backfill, "pause", *why).text
-    assert "running" in penstock("arcs", "backfills", backfill, "resume", *why).text
-    assert "cancelled" in penstock("arcs", "backfills", backfill, "cancel", *why).text
-    listed = penstock("arcs", "backfills", "--json").document["backfills"]
+    assert "paused" in penstock("backfills", "pause", backfill, *why).text
+    assert "running" in penstock("backfills", "resume", backfill, *why).text
+    assert "cancelled" in penstock("backfills", "cancel", backfill, *why).text
+    listed = penstock("backfills", "list", "--json").document["backfills"]
     assert [(each["id"], each["state"]) for each in listed] == [(backfill, "cancelled")]
 
 
@@ -355,7 +355,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
     assert "--why" in penstock(*lot).err
     assert "pass --yes" in penstock(*lot, "--why", "no room").complaint
     told = penstock(*lot, "--why", "no room", "--yes").text
-    assert f"lot {LOTS[0]} of shop/sorted is removed: 1 thing, 19 B" in told
+    assert f"lot {LOTS[0]} of shop/sorted is removed: 1 object, 19 B" in told
     shown = penstock("lots", "show", "shop/sorted", LOTS[0], "--json").document
     assert (shown["status"], shown["manifest"]["state"]) == ("ERROR", "removed")
     gaps = penstock("lots", "gaps", "shop/sorted", "--from", LOTS[0], "--to", LOTS[0])
@@ -367,14 +367,14 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["apply", "none.toml"], 2, "none.toml cannot be read"),
-        (["apply", "no_such_module"], 1, "there is no module no_such_module here"),
-        (["apply", "json"], 2, "put @penstock.arc"),
-        (["work", "--executor", "yarn"], 2, "local or dask://"),
-        (["work", "--concurrency", "0"], 2, "--concurrency 0 lets nothing be done"),
-        (["show", "nothing"], 1, "penstock arcs apply FILE"),
-        (["backfill", "nothing", "--from", "noon"], 1, "there are no arcs yet"),
-        (["run", "nothing", "1"], 1, "there are no arcs yet"),
+        (["arcs", "apply", "none.toml"], 2, "none.toml cannot be read"),
+        (["arcs", "apply", "no_such_module"], 1, "there is no module no_such_module here"),
+        (["arcs", "apply", "json"], 2, "put @penstock.arc"),
+        (["arcs", "start", "--executor", "yarn"], 2, "local or dask://"),
+        (["arcs", "start", "--concurrency", "0"], 2, "--concurrency is 0; write 1 or more"),
+        (["arcs", "show", "nothing"], 1, "penstock arcs apply FILE"),
+        (["backfills", "start", "nothing", "--from", "noon"], 1, "there are no arcs yet"),
+        (["arcs", "run", "nothing", "1"], 1, "there are no arcs yet"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -382,8 +382,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
 def test_what_is_wrong_is_told_in_one_line(
     here: Here, arguments: list[str], code: int, told: str
 ) -> None:
-    refused = (
-        here.engine(*arguments) if arguments[0] == "run" else here.penstock("arcs", *arguments)
-    )
+    is_engine = arguments[1] == "run"
+    refused = here.engine(*arguments[1:]) if is_engine else here.penstock(*arguments)
     assert refused.code == code
     assert told in refused.complaint

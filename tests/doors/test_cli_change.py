@@ -95,7 +95,7 @@ def test_emit_that_ends_early_says_what_was_received_and_what_refused(
     assert done.code == 2
     refused, received, complaint = done.err.splitlines()
     assert "event 2 was refused" in refused
-    assert received == "of the first 2 events: 1 received, 1 refused; it ended there"
+    assert received == "of the first 2 events: 1 received, 1 refused; then sending stopped"
     assert "line 4 is not JSON" in complaint
 
 
@@ -104,7 +104,7 @@ def test_delete_and_restore_a_dataset(penstock: Terminal, tmp_path: Path) -> Non
     assert "dataset food/clean is deleted" in penstock("datasets", "delete", "clean").text
     gone = penstock("datasets", "show", "clean")
     assert (gone.code, "clean" in gone.complaint) == (1, True)
-    assert "is back" in penstock("datasets", "restore", "food/clean").text
+    assert "is restored" in penstock("datasets", "restore", "food/clean").text
     assert penstock("datasets", "show", "clean", "--json").document["deleted"] is False
     deleted = penstock("datasets", "delete", "dataset:food:clean", "--json").document
     assert deleted["deleted"] is True
@@ -116,7 +116,7 @@ def test_delete_and_restore_a_job_and_see_it_on_record(penstock: Terminal, tmp_p
     penstock("emit", _write(tmp_path / "e", run_event()))
     assert "job food/etl is deleted" in penstock("jobs", "delete", "etl").text
     assert penstock("jobs", "list", "--json").document["totalCount"] == 0
-    assert "is back" in penstock("jobs", "restore", "food/etl").text
+    assert "is restored" in penstock("jobs", "restore", "food/etl").text
     assert penstock("jobs", "list", "--json").document["totalCount"] == 1
     entries = penstock("audit", "--json").document["entries"]
     assert [entry["action"] for entry in entries] == ["job restore", "job delete"]

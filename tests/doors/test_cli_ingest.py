@@ -71,12 +71,12 @@ def test_a_batch_from_submission_to_update_report(
         assert f"penstock ingest update-report {batch}" in resumed.err
         assert penstock("ingest", "watch", batch, "--interval", "0.1").code == 1
         told = penstock("ingest", "update-report", batch).text
-        assert "is being reported anew: update-reporting" in told
+        assert "is reported again: update-reporting" in told
         done = penstock("ingest", "watch", batch, "--interval", "0.1")
         assert f"batch {batch} of maps is completed; 3 completed" in done.text
         assert "1 more completed, 0 open" in penstock("ingest", "report", batch).text
-        assert penstock("ingest", "check").text == "nothing is wrong\n"
-        assert "works on all stages, 8 jobs at a time" in worker.log()
+        assert penstock("ingest", "check").text == "there are no faults\n"
+        assert "processes all stages, 8 jobs at a time" in worker.log()
         assert "HTTP Request" not in worker.log()
     stored = penstock("ingest", "objects", "--json").document["objects"]
     assert {each["title"] for each in stored} == {"title of a.csv", "title of b.csv", "c.csv"}
@@ -91,7 +91,7 @@ def test_nothing_there_says_what_to_do_first(
     assert listed.text == "there are no batches\n"
     assert "penstock ingest submit" in listed.err
     assert penstock("ingest", "queue").text == "the queue is empty\n"
-    assert penstock("ingest", "objects").text == "nothing is stored yet\n"
+    assert penstock("ingest", "objects").text == "there are no stored objects yet\n"
     assert penstock("ingest", "jobs").text == "no ingest job is failed\n"
     refused = penstock("ingest", "submit", "maps", "https://example.org/a")
     assert (refused.code, "penstock ingest collections set" in refused.complaint) == (1, True)
@@ -189,13 +189,13 @@ def test_the_faults_of_a_manifest_are_shown_line_by_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nowhere.txt"], "no file or folder 'nowhere.txt'"),
+        (["nowhere.txt"], "'nowhere.txt' is neither a file"),
         (["ftp://example.org/a"], "may not be fetched; use http, https, s3, file"),
         (["http://127.0.0.1:1/a"], "add it to the collection's places"),
         (["file:///etc/passwd"], "listed places only"),
         (["https://example.org/a", "--digest", "12"], "write it like sha-256:HEX"),
         (["https://example.org/a", "--type", "tree"], "--type"),
-        (["empty"], "there is no file in empty"),
+        (["empty"], "has no files"),
         (["linked"], "is a link, and only files and folders can be packed"),
         (["blank"], "the name 'a ' in blank begins or ends with a blank; rename it"),
     ],
@@ -268,7 +268,7 @@ def test_one_key_is_one_batch(penstock: Terminal, maps: str, tmp_path: Path) -> 
     first = submitted(penstock, maps, str(file), "--key", "monday")
     again = penstock("ingest", "submit", maps, str(file), "--key", "monday")
     assert again.text.strip() == first
-    assert "was submitted under this key before" in again.err
+    assert "was submitted with this key before" in again.err
     document = penstock("ingest", "submit", maps, str(file), "--key", "x", "--json").document
     assert document["id"] != first
 
@@ -352,10 +352,10 @@ def test_jobs_are_listed_and_shown_with_where_a_resume_goes(
     mine = penstock("ingest", "jobs", "--collection", maps, "--json").document["jobs"]
     assert [each["id"] for each in mine] == [failed]
     shown = penstock("ingest", "job", failed)
-    assert re.search(r"a resume goes to +downloading", shown.text)
+    assert re.search(r"resumes with +downloading", shown.text)
     assert f"penstock ingest resume {failed}" in shown.err
     told = penstock("ingest", "resume", failed, "--why", "it is back").text
-    assert "goes on with downloading\n" in told
+    assert "continues with downloading\n" in told
     assert "there is no batch" in penstock("ingest", "jobs", "bid9999999999").complaint
     listed = penstock("ingest", "list", "--collection", maps)
     assert "2 completed" in listed.text

@@ -56,7 +56,7 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     assert penstock("ingest", "hold", batch, "--why", "wait").text.endswith(f" {films} is held\n")
     held = penstock("ingest", "watch", batch)
     assert (held.code, f"penstock ingest release {batch}" in held.out) == (1, True)
-    assert "goes on: pending" in penstock("ingest", "release", "batch", batch).text
+    assert "is released: pending" in penstock("ingest", "release", "batch", batch).text
     with still.working("batch-pending"):
         until(lambda: status(penstock, batch) == "processing")
     assert "2 open jobs" in penstock("ingest", "priority", batch, "7").text
@@ -74,7 +74,7 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     still.work()
     waiting = penstock("ingest", "watch", batch)
     assert (waiting.code, "1 held, 1 failed" in waiting.out) == (1, True)
-    assert "goes on: pending" in penstock("ingest", "release", "job", one).text
+    assert "is released: pending" in penstock("ingest", "release", "job", one).text
     with still.working():
         until(lambda: status(penstock, batch) == "failed")
     table = penstock("ingest", "resume", batch)
@@ -99,7 +99,7 @@ def test_what_failed_for_its_payload_is_not_resumed(
     still.work()
     assert "there is nothing to report" in penstock("ingest", "update-report", unread).complaint
     again = penstock("ingest", "resume", unread)
-    assert (again.code, "is pending again" in again.out) == (0, True)
+    assert (again.code, "is pending: its payload" in again.out) == (0, True)
     still.work()
 
 
@@ -114,13 +114,13 @@ def test_a_collection_and_the_queue_are_held(
     refused = penstock("ingest", "release", batch)
     assert (refused.code, "release it first" in refused.complaint) == (1, True)
     shown = penstock("ingest", "show", batch)
-    assert f"collection {films} is held by local: titles; it goes on with" in shown.text
+    assert f"collection {films} is held by local: titles; release it" in shown.text
     assert f"penstock ingest release {batch}" in shown.err
     assert f"collection {films} is held since" in penstock("ingest", "queue").text
     held = ["ingest", "hold", "queue", "--why", "the disk is full"]
     assert penstock(*held).code == 0
     waiting = penstock("ingest", "release", "collection", films)
-    assert "it waits: the queue is held by local: the disk is full" in waiting.err
+    assert "the queue is held by local: the disk is full" in waiting.err
     not_held = penstock("ingest", "release", "collection", films)
     assert f"collection {films} is not held; the queue is held by local" in not_held.complaint
     assert "`penstock ingest release queue --why REASON`" in not_held.complaint
@@ -128,21 +128,24 @@ def test_a_collection_and_the_queue_are_held(
     assert penstock("ingest", "hold", "collection", films, "--why", "titles").code == 0
     freed = penstock("ingest", "release", "collection", films)
     assert f"penstock ingest release held --collection {films}" in freed.err
-    assert "1 held" in penstock("ingest", "release", "held", "--collection", films).text
+    assert (
+        "1 held batches and jobs are released"
+        in penstock("ingest", "release", "held", "--collection", films).text
+    )
     assert penstock("ingest", "hold", "queue", "--why", "disk").text == "the queue is held\n"
-    assert "the queue is held by local: disk; nothing can be done" in still.work()
+    assert "the queue is held by local: disk; release it" in still.work()
     assert status(penstock, batch) == "pending"
-    assert "the queue is held by local: disk; it goes on" in penstock("ingest", "show", batch).text
+    assert "the queue is held by local: disk; release it" in penstock("ingest", "show", batch).text
 
     def sleep(seconds: float) -> None:
         desk = still.server.plane.desk
         desk.release(AdminAction("ann"), IngestHoldKind.QUEUE)
-        assert "nothing is left to do" in still.work()
+        assert "no work is left" in still.work()
 
     watch_time = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
     monkeypatch.setattr(watch, "time", watch_time)
     watched = penstock("ingest", "watch", batch).text
-    assert "the queue is held by local: disk; it goes on with: penstock ingest re" in watched
+    assert "the queue is held by local: disk; release it: penstock ingest re" in watched
     assert "is completed; 1 completed" in watched
     assert penstock("ingest", "hold", "queue", "--why", "disk").code == 0
     assert penstock("ingest", "release", "queue", "--json").document["held"] is None
@@ -158,11 +161,11 @@ def test_show_says_what_can_be_done(still: Site, penstock: Terminal, films: str)
     assert f"penstock ingest resume {missing}" in penstock("ingest", "show", missing).err
     for how in ("show", "watch"):
         told = penstock("ingest", how, hopeless)
-        assert "no job of it can be resumed: correct the payload" in told.out + told.err
+        assert "its jobs cannot be resumed: correct the payload" in told.out + told.err
         assert "ingest resume" not in told.out + told.err
         told = penstock("ingest", how, unread)
         assert (
-            f"once its payload can be read: penstock ingest resume {unread}" in told.out + told.err
+            f"when its payload can be read: penstock ingest resume {unread}" in told.out + told.err
         )
     jobs = penstock("ingest", "jobs", missing, "--json").document["jobs"]
     penstock("ingest", "delete", jobs[0]["id"], "--yes")
@@ -200,7 +203,7 @@ def test_deletion_warns_and_asks(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["hold", "--why", "x"], "what is meant is not said"),
+        (["hold", "--why", "x"], "the target is missing"),
         (["hold", "everything", "--why", "x"], "write one of: queue, collection NAME"),
         (["hold", "queue"], "--why"),
         (["hold", "job", "bid0000000001", "--why", "x"], "is a batch, not a job"),
@@ -225,7 +228,7 @@ def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) 
     batch = submitted(penstock, films, still.serve("thirteen", b"13"))
     with still.working("batch-pending"):
         until(lambda: status(penstock, batch) == "processing")
-    assert penstock("ingest", "check").text == "nothing is wrong\n"
+    assert penstock("ingest", "check").text == "there are no faults\n"
     database = sqlite3.connect(still.folder / "penstock.db")
     with closing(database), database:
         database.execute("UPDATE ingest_jobs SET locked_by = 'gone' WHERE batch_id = ?", [batch])
@@ -235,13 +238,16 @@ def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) 
     repaired = penstock("ingest", "check", "--repair", "--json").document["findings"]
     assert all(finding["repaired"] for finding in repaired)
     assert repaired
-    assert penstock("ingest", "check").text == "nothing is wrong\n"
+    assert penstock("ingest", "check").text == "there are no faults\n"
 
 
 @pytest.mark.parametrize(
     ("steps", "told"),
     [
-        ([CheckStep(CheckStepKind.PROGRESS, 500, 900, None, None)], "the server broke off"),
+        (
+            [CheckStep(CheckStepKind.PROGRESS, 500, 900, None, None)],
+            "the server closed the answer",
+        ),
         ([CheckStep(CheckStepKind.END, 500, 900, None, "the queue is away")], "the queue is away"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`penstock ingest work`: which stages, until when, and how it is stopped."""
+"""`penstock ingest start`: which stages, until when, and how it is stopped."""
 
 import signal
 import socket
@@ -62,13 +62,13 @@ def stalled(go_on: threading.Event, *, drips: bool) -> Answer:
 def test_it_works_on_the_stages_it_is_told(here: Site, penstock: Terminal) -> None:
     batch = submitted(penstock, "maps", here.serve("a", b"a"))
     log = here.work("--stages", "batch-pending, pending", "--concurrency", "2")
-    assert "works on batch-pending, pending, 2 jobs at a time" in log
+    assert "processes batch-pending, pending, 2 jobs at a time" in log
     assert f"folder {here.settings['PENSTOCK_INGEST_FOLDER']}" in log
     assert status(penstock, batch) == ("processing", [("estimating", False)])
-    assert "nothing is left to do" in here.work("--stages", "notify")
+    assert "no work is left" in here.work("--stages", "notify")
     here.work()
     assert status(penstock, batch) == ("completed", [("completed", False)])
-    assert "nothing is left to do" in here.work()
+    assert "no work is left" in here.work()
 
 
 def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock: Terminal) -> None:
@@ -79,7 +79,7 @@ def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock:
         until(lambda: bool(here.web.requests_to("/slow")))
         worker.send(signal.SIGTERM)
         assert worker.ended() == 0
-        assert "stopped: what was at hand is finished or given back" in worker.log()
+        assert "stopped: running work is finished or released" in worker.log()
         assert "Traceback" not in worker.log()
     go_on.set()
     assert status(penstock, batch) == ("processing", [("downloading", False)])
@@ -119,7 +119,8 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
             worker.send(signal.SIGINT)
             assert worker.ended() == 130
             assert (
-                f"penstock: stopped at once; others go on after {SESSION_SECONDS} s" in worker.log()
+                f"penstock: stopped at once; other workers go on in {SESSION_SECONDS} s"
+                in worker.log()
             )
     finally:
         go_on.set()
@@ -150,12 +151,12 @@ def test_what_no_worker_can_take_does_not_keep_it(
                 ]
             )
         log = here.work()
-        assert "1 jobs stand in the queue and cannot be taken" in log
-        assert "1 batches have no job under way and are not reported" in log
+        assert "1 jobs are in the queue and cannot be processed" in log
+        assert "1 batches have no open jobs and are not reported" in log
         assert status(penstock, done) == ("completed", [("completed", False)])
         assert status(penstock, stuck) == ("processing", [("completed", False)])
         assert penstock("ingest", "check", "--repair").code == 0
-        assert "nothing is left to do" in here.work()
+        assert "no work is left" in here.work()
         assert status(penstock, stuck) == ("completed", [("completed", False)])
 
 
@@ -171,7 +172,7 @@ def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -
 def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     folder = tmp_path / "file" / "ingest"
-    for command in (["ingest", "work", "--once"], ["up", "--port", "0"]):
+    for command in (["ingest", "start", "--once"], ["up", "--port", "0"]):
         refused = program(tmp_path, *command, "--ingest-folder", str(folder))
         assert refused.code == 1
         assert "Traceback" not in refused.err
@@ -182,7 +183,7 @@ def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) ->
 
 
 def test_the_help_names_every_stage(penstock: Terminal) -> None:
-    told = penstock("ingest", "work", "--help").text
+    told = penstock("ingest", "start", "--help").text
     assert [stage for stage in STAGE_NAMES if stage not in told] == []
 
 
@@ -190,7 +191,7 @@ def test_the_help_names_every_stage(penstock: Terminal) -> None:
     ("flags", "told"),
     [
         (["--stages", "fetching"], "there is no stage fetching; the stages are batch-pending,"),
-        (["--stages", ","], "--stages names none"),
+        (["--stages", ","], "--stages is empty"),
         (["--concurrency", "0"], "write 1 or more"),
         (["--queue", "redis://x"], "zookeeper://"),
     ],
@@ -204,12 +205,12 @@ def test_wrong_flags(
     told: str,
 ) -> None:
     go_home(monkeypatch, tmp_path)
-    refused = Terminal(capsys)("ingest", "work", *flags)
+    refused = Terminal(capsys)("ingest", "start", *flags)
     assert refused.code == 2
     assert told in refused.complaint
 
 
 def test_a_database_of_an_unknown_kind(tmp_path: Path) -> None:
-    refused = program(tmp_path, "ingest", "work", "--database", "mysql://x")
+    refused = program(tmp_path, "ingest", "start", "--database", "mysql://x")
     assert refused.code == 2
     assert "sqlite:///" in refused.complaint

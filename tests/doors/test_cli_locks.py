@@ -91,19 +91,19 @@ def test_lots_are_listed_and_shown(penstock: Terminal, client: Client) -> None:
     assert "read by" in penstock("lots", "show", "raw", "2").text
 
 
-def test_locks_say_who_holds_what(penstock: Terminal, client: Client) -> None:
-    assert penstock("locks").text == "nothing is locked by a claim\n"
+def test_claims_are_listed_with_their_locks(penstock: Terminal, client: Client) -> None:
+    assert penstock("claims", "list").text == "there are no claims\n"
     claim = next(iter(client.claims("shop/clean", owner="ann")))
-    shown = penstock("locks").text
+    shown = penstock("claims", "list").text
     for part in ("shop/clean", "ann", "raw (local)", "clean_orders (read and write)"):
         assert part in shown
-    (lock,) = penstock("locks", "--json").document["locks"]
+    (lock,) = penstock("claims", "list", "--json").document["locks"]
     assert (lock["lot"], lock["claim"], lock["token"]) == ("1", claim.id, claim.token)
     for filters in (["--job", "clean"], ["--dataset", "shop/clean_orders"], ["--lot", "1"]):
-        assert penstock("locks", *filters, "--json").document["totalCount"] == 1
+        assert penstock("claims", "list", *filters, "--json").document["totalCount"] == 1
     for filters in (["--job", "mart"], ["-n", "other"], ["--lot", "2"]):
-        assert penstock("locks", *filters, "--json").document["totalCount"] == 0
-    assert penstock("locks", "--job", "clean", "--dataset", "raw").code == 2
+        assert penstock("claims", "list", *filters, "--json").document["totalCount"] == 0
+    assert penstock("claims", "list", "--job", "clean", "--dataset", "raw").code == 2
 
 
 def test_why_goes_down_to_the_root_cause(penstock: Terminal, client: Client) -> None:
@@ -129,23 +129,20 @@ def test_work_is_listed_by_state(penstock: Terminal, client: Client) -> None:
     assert penstock("work", "list", "clean", "--state", "LOST").code == 2
 
 
-@pytest.mark.parametrize("action", ["resubmit", "rerun"])
-def test_lots_are_resubmitted_with_a_reason(
-    penstock: Terminal, client: Client, action: str
-) -> None:
+def test_lots_are_resubmitted_with_a_reason(penstock: Terminal, client: Client) -> None:
     for claim in client.claims("shop/clean"):
         claim.complete()
-    assert penstock("work", action, "clean", "1").code == 2
-    told = penstock("work", action, "clean", "1", "2", "--why", "wrong rates").text
+    assert penstock("work", "resubmit", "clean", "1").code == 2
+    told = penstock("work", "resubmit", "clean", "1", "2", "--why", "wrong rates").text
     assert told.splitlines() == [
         "lot 1 of job shop/clean is resubmitted: READY",
         "lot 2 of job shop/clean is resubmitted: READY",
     ]
     (entry, *_) = client.audit().entries
     assert (entry.action, entry.detail) == ("lot resubmit", "wrong rates")
-    done = penstock("work", action, "clean", "3", "--why", "x", "--json").document
+    done = penstock("work", "resubmit", "clean", "3", "--why", "x", "--json").document
     assert [work["state"] for work in done["lots"]] == ["READY"]
-    assert penstock("work", action, "clean", "--why", "x").code == 2
+    assert penstock("work", "resubmit", "clean", "--why", "x").code == 2
 
 
 def test_the_audit_log_is_exported_with_its_hashes(penstock: Terminal, client: Client) -> None:
@@ -169,69 +166,116 @@ def test_the_audit_log_is_exported_with_its_hashes(penstock: Terminal, client: C
     assert penstock("audit", "export", "--since", "2999-01-01").text == ""
 
 
-def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: Client) -> None:
+def test_work_is_held_released_and_given_a_priority(penstock: Terminal, client: Client) -> None:
     claim = next(iter(client.claims("shop/clean")))
-    assert "is released: READY" in penstock("work", "release", "clean", "1", "--why", "hangs").text
+    assert "is unclaimed: READY" in penstock("claims", "end", "clean", "1", "--why", "hangs").text
     assert client.claim(claim.id).state == "ABORTED"
     assert "is held: HELD" in penstock("work", "hold", "clean", "1", "2", "--why", "wait").text
-    assert "is let go: READY" in penstock("work", "unhold", "clean", "1", "--why", "go").text
+    assert "is released: READY" in penstock("work", "release", "clean", "1", "--why", "go").text
     first = ["work", "priority", "clean", "3", "--priority", "9", "--why", "finance"]
     assert "has priority 9" in penstock(*first).text
     assert penstock(*first, "--json").document["lots"][0]["priority"] == 9
     assert [found.lot for found in client.claims("shop/clean")] == ["3", "1"]
-    refused = penstock("work", "release", "clean", "2", "--why", "x")
+    refused = penstock("claims", "end", "clean", "2", "--why", "x")
     assert (refused.code, "no worker has claimed lot 2" in refused.complaint) == (1, True)
 
 
-def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Client) -> None:
-    assert penstock("hold", "job", "clean", "--why", "rates").text == "job shop/clean is held\n"
-    again = penstock("hold", "job", "clean", "--why", "legal").text
-    assert again.startswith("job shop/clean is held\nit was held already, by ")
-    assert again.endswith(": rates; one unhold ends both\n")
+def test_jobs_and_datasets_are_held_and_released(penstock: Terminal, client: Client) -> None:
+    assert penstock("jobs", "hold", "clean", "--why", "rates").text == "job shop/clean is held\n"
+    again = penstock("jobs", "hold", "clean", "--why", "legal").text
+    assert again.startswith("job shop/clean is held\nit was held before, by ")
+    assert again.endswith(": rates; one release ends both\n")
     claims = client.claims("shop/clean")
     assert list(claims) == []
     assert claims.why_nothing is not None
     assert claims.why_nothing.held is not None
     assert claims.why_nothing.held.why == "rates"
     assert "rates" in penstock("jobs", "wire", "clean", "--tries", "5").text
-    done = penstock("unhold", "job", "clean", "--why", "right", "--json").document
+    done = penstock("jobs", "release", "clean", "--why", "right", "--json").document
     assert done["held"] is None
-    held = penstock("hold", "dataset", "shop/raw", "--why", "disk", "--json").document
+    held = penstock("datasets", "hold", "shop/raw", "--why", "disk", "--json").document
     assert held["held"]["why"] == "disk"
     assert list(client.claims("shop/clean")) == []
-    assert "dataset shop/raw goes on" in penstock("unhold", "dataset", "raw", "--why", "new").text
+    assert (
+        "dataset shop/raw is released"
+        in penstock("datasets", "release", "raw", "--why", "new").text
+    )
     assert len(list(client.claims("shop/clean"))) == 3
-    assert penstock("hold", "job", "clean").code == 2
+    assert penstock("jobs", "hold", "clean").code == 2
 
 
 def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
     told = penstock("lots", "hold", "raw", "1", "--why", "cut off").text
     assert told == "lot 1 of shop/raw is held: HOLD\n"
     again = penstock("lots", "hold", "raw", "1", "--why", "legal").text
-    assert again.startswith("lot 1 of shop/raw is held: HOLD\nit was held already, by ")
-    assert again.endswith(": cut off; one unhold ends both\n")
+    assert again.startswith("lot 1 of shop/raw is held: HOLD\nit was held before, by ")
+    assert again.endswith(": cut off; one release ends both\n")
     assert [claim.lot for claim in client.claims("shop/clean")] == ["2", "3"]
-    done = penstock("lots", "unhold", "raw", "1", "--why", "whole", "--json").document
+    done = penstock("lots", "release", "raw", "1", "--why", "whole", "--json").document
     assert done["status"] == "READY"
 
 
-def test_unhold_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> None:
-    penstock("hold", "dataset", "raw", "--why", "disk")
-    penstock("hold", "job", "clean", "--why", "rates")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["jobs", "release", "clean"],
+        ["datasets", "release", "raw"],
+        ["lots", "release", "raw", "1"],
+        ["work", "release", "clean", "1"],
+    ],
+)
+def test_release_of_a_thing_not_held_is_refused(penstock: Terminal, arguments: list[str]) -> None:
+    refused = penstock(*arguments, "--why", "go")
 
-    lines = penstock("unhold", "job", "clean", "--why", "right").text.splitlines()
+    assert refused.code == 1
+    assert refused.out == ""
+    assert "is not held, so nothing was changed" in refused.complaint
 
-    assert lines[0] == "job shop/clean is released"
-    assert lines[1].startswith("still stopped: dataset shop/raw is held by local: disk; release it")
+
+def test_release_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> None:
+    penstock("datasets", "hold", "raw", "--why", "disk")
+    penstock("jobs", "hold", "clean", "--why", "rates")
+
+    lines = penstock("jobs", "release", "clean", "--why", "right").text.splitlines()
+
+    assert lines[0] == "job shop/clean is released, but still stopped"
+    assert lines[1].startswith("dataset shop/raw is held by local: disk; release it")
     assert lines[1].endswith(": penstock datasets release shop/raw --why REASON")
+
+
+def test_failed_work_is_retried_with_all_its_tries(penstock: Terminal, client: Client) -> None:
+    client.wire_job("shop", "clean", tries_max=2, back_off_seconds=3600)
+    next(iter(client.claims("shop/clean", lots=["1"]))).fail("no disk")
+    retry = ("work", "retry", "clean", "1", "--why", "the disk is there")
+
+    assert "is retried: READY" in penstock(*retry).text
+    client.wire_job("shop", "clean", tries_max=1)
+    next(iter(client.claims("shop/clean", lots=["1"]))).fail("no disk")
+    refused = penstock("work", "release", "clean", "1", "--why", "go")
+
+    assert refused.code == 1
+    assert "penstock work retry shop/clean 1 --why REASON" in refused.complaint
+    assert "is retried: READY" in penstock(*retry).text
+    assert client.job_lot("shop", "clean", "1").attempts == 0
+    refused = penstock(*retry)
+    assert (refused.code, "has not failed, it is READY" in refused.complaint) == (1, True)
+
+
+def test_retry_of_work_on_hold_names_the_release(penstock: Terminal) -> None:
+    penstock("work", "hold", "clean", "1", "--why", "wait")
+
+    refused = penstock("work", "retry", "clean", "1", "--why", "go")
+
+    assert refused.code == 1
+    assert "penstock work release shop/clean 1 --why REASON" in refused.complaint
 
 
 def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None:
     penstock("work", "hold", "mart", "1", "--why", "wait")
 
-    text = penstock("work", "unhold", "mart", "1", "--why", "go").text
+    text = penstock("work", "release", "mart", "1", "--why", "go").text
 
-    assert "is let go: WAITING" in text
+    assert "is released: WAITING" in text
     assert "Input shop/clean_orders has no lot 1" in text
 
 
@@ -239,9 +283,7 @@ def test_a_mistyped_lot_is_removed(penstock: Terminal) -> None:
     remove = ["lots", "remove", "raw", "1", "--why", "mistyped"]
     assert "pass --yes" in penstock(*remove).complaint
 
-    assert (
-        penstock(*remove, "--yes").text == "lot 1 of shop/raw is forgotten: nothing had read it\n"
-    )
+    assert penstock(*remove, "--yes").text == "lot 1 of shop/raw is removed: no job had read it\n"
 
     assert penstock("lots", "show", "raw", "1").code == 1
     assert penstock("check").code == 0
@@ -258,8 +300,8 @@ def test_a_lot_that_was_read_is_removed_with_force(penstock: Terminal, client: C
 
 
 def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
-    penstock("hold", "job", "clean", "--why", "rates")
-    penstock("hold", "dataset", "revenue", "--why", "audit")
+    penstock("jobs", "hold", "clean", "--why", "rates")
+    penstock("datasets", "hold", "revenue", "--why", "audit")
 
     text = penstock("why", "mart", "1").text
 
@@ -270,12 +312,12 @@ def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
     ]
 
 
-def test_a_lot_that_is_not_there_yet_is_held_and_let_go(penstock: Terminal) -> None:
+def test_a_lot_that_does_not_exist_yet_is_held_and_released(penstock: Terminal) -> None:
     assert penstock("lots", "hold", "raw", "77", "--why", "not this one").code == 0
-    told = penstock("lots", "unhold", "raw", "77", "--why", "it may come")
-    assert (told.code, told.text) == (0, "lot 77 of shop/raw is let go: it is not there yet\n")
+    told = penstock("lots", "release", "raw", "77", "--why", "it may come")
+    assert (told.code, told.text) == (0, "lot 77 of shop/raw is released: it does not exist yet\n")
     penstock("lots", "hold", "raw", "77", "--why", "again")
-    done = penstock("lots", "unhold", "raw", "77", "--why", "it may", "--json").document
+    done = penstock("lots", "release", "raw", "77", "--why", "it may", "--json").document
     assert (done["status"], done["since"]) == (None, None)
 
 
@@ -298,7 +340,7 @@ def test_a_reader_may_look_and_a_writer_may_not_resubmit(
     assert penstock("lots", "register", "raw", "7").code == 0
     refused = penstock("work", "hold", "clean", "7", "--why", "x")
     assert (refused.code, "needs a" in refused.complaint) == (1, True)
-    assert json.loads(penstock("locks", "--json").out) == {"locks": [], "totalCount": 0}
+    assert json.loads(penstock("claims", "list", "--json").out) == {"locks": [], "totalCount": 0}
 
 
 def test_lots_of_an_unknown_dataset_create_it(penstock: Terminal, client: Client) -> None:

@@ -55,17 +55,17 @@ def _bank(server: Running) -> None:
         (["datasets", "delete"], "zebra", "hr/people"),
         (["datasets", "tag"], "bank/oth", "bank/other"),
         (["jobs", "delete"], "bank/load_payments", "bank/load_payments_daily"),
-        (["hold", "dataset", "--why", "test"], "bank/payments", "bank/payments_2026"),
-        (["hold", "job", "--why", "test"], "load_payments", "bank/load_payments_daily"),
-        (["unhold", "dataset", "--why", "test"], "zebra", "hr/people"),
-        (["unhold", "job", "--why", "test"], "load", "bank/load_payments_daily"),
+        (["datasets", "hold", "--why", "test"], "bank/payments", "bank/payments_2026"),
+        (["jobs", "hold", "--why", "test"], "load_payments", "bank/load_payments_daily"),
+        (["datasets", "release", "--why", "test"], "zebra", "hr/people"),
+        (["jobs", "release", "--why", "test"], "load", "bank/load_payments_daily"),
         (["lots", "register"], "bank/payments", "bank/payments_2026"),
         (["lots", "hold", "--why", "test"], "bank/payments", "bank/payments_2026"),
-        (["lots", "unhold", "--why", "test"], "bank/payments", "bank/payments_2026"),
+        (["lots", "release", "--why", "test"], "bank/payments", "bank/payments_2026"),
         (["lots", "remove", "--why", "test", "--yes"], "zebra", "hr/people"),
         (["work", "resubmit", "--why", "test"], "bank/load", "bank/load_payments_daily"),
         (["work", "hold", "--why", "test"], "bank/load", "bank/load_payments_daily"),
-        (["work", "release", "--why", "test"], "load", "bank/load_payments_daily"),
+        (["claims", "end", "--why", "test"], "load", "bank/load_payments_daily"),
         (["quality", "accept", "--why", "test"], "bank/oth", "bank/other"),
         (["jobs", "wire"], "load_payments", "bank/load_payments_daily"),
     ],
@@ -75,9 +75,10 @@ def test_what_is_to_be_changed_is_named_exactly(
     penstock: Terminal, server: Running, command: list[str], name: str, meant: str
 ) -> None:
     _bank(server)
-    argument = ["gold"] if command[0] in ("datasets", "lots", "work", "quality") else []
+    is_whole = command[0] in ("datasets", "jobs") and command[1] != "tag"
+    argument = [] if is_whole else ["gold"]
     before = _everything(server)
-    refused = penstock(*command, name, *(argument if command[1] != "delete" else []))
+    refused = penstock(*command, name, *argument)
     assert refused.code == 1
     assert f"there is no {'job' if 'load' in name else 'dataset'} {name!r}" in refused.complaint
     assert f"did you mean {meant}?" in refused.complaint
@@ -94,9 +95,9 @@ def test_a_replay_is_shown_and_done_of_what_is_named_exactly(
 ) -> None:
     _bank(server)
     for more in ((), ("--yes", "--why", "test")):
-        refused = penstock("replay", "--dataset", "bank/payments", "--lot", "1", *more)
+        refused = penstock("replays", "start", "--dataset", "bank/payments", "--lot", "1", *more)
         assert (refused.code, "did you mean bank/payments_2026?" in refused.complaint) == (1, True)
-        refused = penstock("replay", "--job", "load", "--job-version", "1", *more)
+        refused = penstock("replays", "start", "--job", "load", "--job-version", "1", *more)
         assert "did you mean bank/load_payments_daily?" in refused.complaint
 
 
@@ -104,11 +105,11 @@ def test_what_is_deleted_comes_back_by_its_own_name(penstock: Terminal, server: 
     _tell(server, "n/J", "d/A", "d/A2", "d/A3")
     _tell(server, "n/jb")
     assert "job n/J is deleted" in penstock("jobs", "delete", "n/J").text
-    assert "job n/J is back" in penstock("jobs", "restore", "n/J").text
+    assert "job n/J is restored" in penstock("jobs", "restore", "n/J").text
     assert "dataset d/A is deleted" in penstock("datasets", "delete", "d/A").text
-    assert "dataset d/A is back" in penstock("datasets", "restore", "d/A").text
+    assert "dataset d/A is restored" in penstock("datasets", "restore", "d/A").text
     assert "dataset d/A is deleted" in penstock("datasets", "delete", "dataset:d:A").text
-    assert "dataset d/A is back" in penstock("datasets", "restore", "dataset:d:A").text
+    assert "dataset d/A is restored" in penstock("datasets", "restore", "dataset:d:A").text
 
 
 def test_a_plain_name_brings_nothing_back(penstock: Terminal, server: Running) -> None:
@@ -151,7 +152,7 @@ def test_a_name_that_two_namespaces_have_changes_neither(
     _tell(server, "b/etl", "b/clean")
     for command in (["datasets", "delete", "clean"], ["jobs", "delete", "etl"]):
         refused = penstock(*command)
-        assert (refused.code, "say which" in refused.complaint) == (1, True)
+        assert (refused.code, "is ambiguous" in refused.complaint) == (1, True)
     assert "a/clean is deleted" in penstock("datasets", "delete", "a/clean").text
 
 
@@ -164,11 +165,11 @@ def test_a_name_that_can_be_read_twice_is_never_taken_for_the_other(
     refused = penstock("datasets", "delete", "a/b/c")
     assert "dataset:a:b/c or dataset:a/b:c" in refused.complaint
     refused = penstock("datasets", "delete", "dataset:x:y:z")
-    assert "--namespace x y:z or --namespace x:y z; say which" in refused.complaint
+    assert "write --namespace x y:z or --namespace x:y z" in refused.complaint
     assert penstock("datasets", "delete", "b/c", "--namespace", "a").code == 0
     assert '"a/b"' in penstock("datasets", "show", "a/b/c", "--json").text
     assert penstock("datasets", "delete", "a/b/c").code == 1
-    assert "dataset a/b/c is back" in penstock("datasets", "restore", "a/b/c").text
+    assert "dataset a/b/c is restored" in penstock("datasets", "restore", "a/b/c").text
     assert penstock("datasets", "show", "b/c", "--namespace", "a").code == 0
 
 
@@ -176,7 +177,7 @@ def test_a_plain_name_among_too_many_changes_nothing(
     penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _tell(server, "a/etl", "a/clean", "b/clean2")
-    monkeypatch.setattr(targets, "FOUND_MAX", 1)
+    monkeypatch.setattr(targets, "SEARCH_MAX", 1)
     refused = penstock("datasets", "delete", "clean")
     assert (refused.code, "write NAMESPACE/NAME" in refused.complaint) == (1, True)
 

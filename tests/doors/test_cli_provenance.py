@@ -51,7 +51,7 @@ def test_json_has_everything(site: ArcSite, penstock: Terminal) -> None:
 
 def test_what_is_asked_wrongly_is_refused_in_words(site: ArcSite, penstock: Terminal) -> None:
     both = penstock("provenance", "shop/loud", LOT, "--json", "--prov")
-    assert (both.code, "ask for one" in both.complaint) == (2, True)
+    assert (both.code, "choose one" in both.complaint) == (2, True)
     unknown = penstock("provenance", "shop/loud", "20261115PT1H07")
     assert unknown.code == 1
     assert "there is no lot 20261115PT1H07 of shop/loud" in unknown.complaint
@@ -176,7 +176,7 @@ def test_a_check_tells_what_does_not_hold(site: ArcSite, penstock: Terminal) -> 
     [at] = [number for number, line in enumerate(lines) if line.startswith("✗")]
     assert lines[at].startswith("✗ manifest-items (1): ")
     assert "it has 6 bytes" in lines[at + 1]
-    assert "1 do not hold" in found.err
+    assert "1 are broken" in found.err
     said = json.loads(penstock("check", "--deep", "--json").out)
     assert not said["holds"]
     [broken] = [each for each in said["invariants"] if not each["holds"]]

@@ -1,4 +1,4 @@
-"""`penstock replay` and its HTTP calls: planned, carried out, watched, paused, cancelled."""
+"""`penstock replays start` and its HTTP calls: planned, carried out, watched, paused, cancelled."""
 
 import json
 import sys
@@ -104,7 +104,7 @@ def here(
     go_home(monkeypatch, tmp_path, columns=120)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
-    monkeypatch.setattr("penstock.cli.arcs.replay._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.cli.arcs.replays._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         site = Here(server, tmp_path, Terminal(capsys))
@@ -129,7 +129,7 @@ def lines(outcome: Outcome) -> list[str]:
 
 def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> None:
     before = here.runs("monday")
-    planned = here.penstock("replay", *OF_CLEAN)
+    planned = here.penstock("replays", "start", *OF_CLEAN)
     assert lines(planned)[:5] == [
         "replay of lot monday",
         "└ ● 1. shop/clean",
@@ -139,29 +139,29 @@ def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> N
     ]
     assert "after 2, 3" in planned.out
     assert "4 steps: 4 to rerun; by past runs" in planned.out
-    assert "nothing was done; --yes --why REASON does it" in planned.err
+    assert "nothing was started; pass --yes --why REASON" in planned.err
     assert here.runs("monday") == before
-    document = here.penstock("replay", *OF_CLEAN, "--dry-run", "--json").document
+    document = here.penstock("replays", "start", *OF_CLEAN, "--dry-run", "--json").document
     assert [step["run"] for step in document["steps"]] == list(before.values())
     assert document["totals"]["steps"] == 4
-    assert here.penstock("replay", "list").err.startswith("there are no replays")
+    assert here.penstock("replays", "list").err.startswith("there are no replays")
 
 
 def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here: Here) -> None:
     monday, tuesday = here.runs("monday"), here.runs("tuesday")
-    begun = here.penstock("replay", *OF_CLEAN, *DO_IT)
+    begun = here.penstock("replays", "start", *OF_CLEAN, *DO_IT)
     assert begun.text.strip() == REPLAY
-    assert here.penstock("replay", *OF_CLEAN, *DO_IT).text.strip() == REPLAY
+    assert here.penstock("replays", "start", *OF_CLEAN, *DO_IT).text.strip() == REPLAY
     with here.station():
-        watched = here.penstock("replay", "watch", REPLAY)
+        watched = here.penstock("replays", "watch", REPLAY)
     assert watched.text == f"replay {REPLAY} is done: 4 done\n"
     assert "running: " in watched.err
     assert here.runs("tuesday") == tuesday
     assert all(here.runs("monday")[arc] != monday[arc] for arc in monday)
-    shown = here.penstock("replay", "show", REPLAY)
-    assert "begun by" in shown.text
+    shown = here.penstock("replays", "show", REPLAY)
+    assert "started by" in shown.text
     assert shown.text.count("done") >= 5
-    assert [each["id"] for each in here.penstock("replay", "list", "--json").document["replays"]]
+    assert [each["id"] for each in here.penstock("replays", "list", "--json").document["replays"]]
     told = here.penstock("audit", "--json").document
     [line] = [each for each in told["entries"] if each["action"] == "start replay"]
     assert line["detail"] == f"{REPLAY}: 4 steps: bad digest"
@@ -171,66 +171,66 @@ def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here
 def test_a_step_that_fails_is_named_and_the_exit_code_tells(here: Here) -> None:
     (here.folder / "broken").touch()
     with here.station():
-        watched = here.penstock("replay", *OF_CLEAN, *DO_IT, "--watch", "--json")
+        watched = here.penstock("replays", "start", *OF_CLEAN, *DO_IT, "--watch", "--json")
     assert watched.code == 3
     found = json.loads(watched.out)
     assert (found["state"], found["done"], found["failed"], found["blocked"]) == ("failed", 2, 1, 1)
     assert [(each["job"], each["lot"]) for each in found["failures"]] == [("right", "monday")]
-    again = here.penstock("replay", "watch", REPLAY)
+    again = here.penstock("replays", "watch", REPLAY)
     assert again.code == 3
     assert "step 3 failed, shop/right lot monday: " in again.out
     assert "no luck" in again.out
-    blocked = here.penstock("replay", "show", REPLAY, "--state", "blocked").text
+    blocked = here.penstock("replays", "show", REPLAY, "--state", "blocked").text
     assert "step 3 has failed" in blocked
 
 
 @only_sqlite
 def test_paused_resumed_and_cancelled_by_hand(here: Here) -> None:
-    assert here.penstock("replay", *OF_CLEAN, *DO_IT).code == 0
-    paused = here.penstock("replay", "pause", REPLAY, "--why", "too much load")
+    assert here.penstock("replays", "start", *OF_CLEAN, *DO_IT).code == 0
+    paused = here.penstock("replays", "pause", REPLAY, "--why", "too much load")
     assert paused.text == f"replay {REPLAY} is paused: 4 pending\n"
-    watched = here.penstock("replay", "watch", REPLAY)
+    watched = here.penstock("replays", "watch", REPLAY)
     assert (watched.code, watched.err) == (3, "paused: 4 pending\n")
-    assert "is running" in here.penstock("replay", "resume", REPLAY, "--why", "quiet").text
-    assert "is cancelled" in here.penstock("replay", "cancel", REPLAY, "--why", "wrong").text
-    refused = here.penstock("replay", "resume", REPLAY, "--why", "right after all")
+    assert "is running" in here.penstock("replays", "resume", REPLAY, "--why", "quiet").text
+    assert "is cancelled" in here.penstock("replays", "cancel", REPLAY, "--why", "wrong").text
+    refused = here.penstock("replays", "resume", REPLAY, "--why", "right after all")
     assert "cancelled is final" in refused.complaint
 
 
 @only_sqlite
 def test_who_cancels_is_told_what_is_left_to_the_rule_of_its_job(here: Here) -> None:
-    assert here.penstock("replay", *OF_CLEAN, *DO_IT).code == 0
+    assert here.penstock("replays", "start", *OF_CLEAN, *DO_IT).code == 0
     plane = here.server.plane
     replays = Replays(plane.catalog, plane.clock)
     replays.step(REPLAY)
-    here.penstock("replay", "pause", REPLAY, "--why", "too much load")
+    here.penstock("replays", "pause", REPLAY, "--why", "too much load")
     with here.station():
         until(lambda: replays.status(REPLAY).done == 1)
-    cancelled = here.penstock("replay", "cancel", REPLAY, "--why", "wrong")
-    assert "2 of those not begun were stale when it ended" in cancelled.text
-    assert "2 of those not begun were stale" in here.penstock("replay", "show", REPLAY).out
+    cancelled = here.penstock("replays", "cancel", REPLAY, "--why", "wrong")
+    assert "2 of the steps not started were stale at its end" in cancelled.text
+    assert "2 of the steps not started were stale" in here.penstock("replays", "show", REPLAY).out
 
 
 @only_sqlite
-def test_what_cannot_be_meant_is_refused_in_one_line(here: Here) -> None:
-    penstock = here.penstock
-    nothing, none = penstock("replay"), penstock("replay", *OF_CLEAN, "--max-running", "0")
-    assert "say what is bad" in nothing.complaint
+def test_a_wrong_replay_is_refused_in_one_line(here: Here) -> None:
+    penstock, start = here.penstock, ("replays", "start")
+    nothing, none = penstock(*start), penstock(*start, *OF_CLEAN, "--max-running", "0")
+    assert "name the bad lots" in nothing.complaint
     assert "--max-running is a number from 1 to 10,000" in none.complaint
     assert (nothing.code, none.code) == (2, 2)
-    assert "say which lots" in penstock("replay", "--dataset", "shop/clean").complaint
-    assert "why replay it?" in penstock("replay", *OF_CLEAN, "--yes").complaint
-    assert "leave one of them out" in penstock("replay", *OF_CLEAN, "--yes", "--dry-run").complaint
-    assert "there is no replay" in penstock("replay", "show", "nothing").complaint
-    unread = penstock("replay", "--dataset", "shop/report", "--lot", "monday", "--downstream-only")
+    assert "say which lots" in penstock(*start, "--dataset", "shop/clean").complaint
+    assert "reason with --why" in penstock(*start, *OF_CLEAN, "--yes").complaint
+    assert "omit one of them" in penstock(*start, *OF_CLEAN, "--yes", "--dry-run").complaint
+    assert "there is no replay" in penstock("replays", "show", "nothing").complaint
+    unread = penstock(*start, "--dataset", "shop/report", "--lot", "monday", "--downstream-only")
     assert "there is nothing to do" in unread.text
-    assert "--any-version looks for them" in unread.err
+    assert "pass --any-version" in unread.err
 
 
 @only_sqlite
 def test_a_job_or_some_time_can_be_bad(here: Here) -> None:
     def planned(*arguments: str) -> set[str]:
-        steps = here.penstock("replay", *arguments, "--json").document["steps"]
+        steps = here.penstock("replays", "start", *arguments, "--json").document["steps"]
         return {f"{step['job']} {step['lot']}" for step in steps}
 
     both = {f"{arc} {lot}" for arc in ("right", "report") for lot in ("monday", "tuesday")}

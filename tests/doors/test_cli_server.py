@@ -103,9 +103,9 @@ def test_serve_takes_its_settings_from_where_they_are(tmp_path: Path) -> None:
         (["keys", "create", "", "--role", "admin"], "name"),
         (["prune", "--older-than", "soon"], "90d"),
         (["prune", "--older-than", "0d", "--dry-run"], "90d"),
-        (["prune", "--older-than", "100000000d", "--dry-run"], "365000d is the most"),
-        (["lineage", "orders", "--as-of", "100000000d"], "365000d is the most"),
-        (["events", "list", "--after", "100000000w"], "365000d is the most"),
+        (["prune", "--older-than", "100000000d", "--dry-run"], "is too long"),
+        (["lineage", "orders", "--as-of", "100000000d"], "is too long"),
+        (["events", "list", "--after", "100000000w"], "is too long"),
         (["prune", "--older-than", "90d"], "--yes"),
         (["fly"], "penstock --help"),
     ],
@@ -260,7 +260,7 @@ def test_keys_are_made_listed_and_revoked(
     made = penstock("keys", "create", "etl", "--role", "writer", "--namespace", "food")
     token = made.text.strip()
     assert re.fullmatch(r"pk_[\w-]{40,}", token)
-    assert "keep it now" in made.err
+    assert "store its token now" in made.err
     again = penstock("keys", "create", "etl", "--role", "reader")
     assert (again.code, "already" in again.complaint) == (1, True)
     with Plane.open(Settings(database=database_url)) as plane:

@@ -59,7 +59,7 @@ class Spied:
             "TZ": "Pacific/Auckland",
         }
         where = {**secrets, **variables}
-        return program(self._folder, "arcs", "work", "--once", *arguments, variables=where)
+        return program(self._folder, "arcs", "start", "--once", *arguments, variables=where)
 
     def seen(self) -> dict[str, str]:
         """What the command has written, by the names of its files."""

@@ -199,4 +199,4 @@ def test_a_lot_shows_the_job_that_is_out_of_tries_with_it(shop: Running) -> None
     hold = look(shop, f"{TOTALS}/lots/1/hold")
 
     assert (hold["kind"], hold["job"], hold["why"]) == ("ATTEMPTS", named("sum"), "disk full")
-    assert hold["command"] == "penstock work resubmit shop/sum 1 --why REASON"
+    assert hold["command"] == "penstock work retry shop/sum 1 --why REASON"

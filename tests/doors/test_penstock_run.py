@@ -148,12 +148,12 @@ def test_a_command_that_fails_leaves_the_last_line_of_its_stderr(shop: Shop) -> 
     assert done.out == "out\n"
     lines = done.err.splitlines()
     assert lines[:2] == ["first", "no disk"]
-    assert "has failed: no disk; this was try 1 of 2" in lines[2]
+    assert "has failed: no disk; try 1 of 2" in lines[2]
     work = shop.work("1")
     assert (work.state, work.error, work.attempts) == ("READY", "no disk", 1)
     again = shop.run("--", "sh", "-c", "kill -9 $$")
     assert again.code == 1
-    assert "killed by SIGKILL; this was try 2 of 2; that was the last, and it is held" in again.err
+    assert "killed by SIGKILL; try 2 of 2; that was the last try, and the lot is held" in again.err
     assert shop.work("1").state == "HELD"
 
 
@@ -195,7 +195,7 @@ def test_a_run_wires_a_new_job(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "there is no command to run"),
+        ([], "there is no command"),
         (["--", "no-such-program"], "no-such-program cannot be run"),
         (["--location", "out", "--", "true"], "write DATASET=PATH"),
         (["--location", "other=/x", "--", "true"], "'other' is no dataset of this job"),
@@ -343,7 +343,7 @@ def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:
         "PENSTOCK_INPUT_Y_Z": "3",
     }
     alike = EntityId("a", "X")
-    with pytest.raises(Invalid, match="too much alike"):
+    with pytest.raises(Invalid, match="have the same variable name"):
         location_variables([one, alike], [], {one: "1", alike: "2"})
 
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.formats import show_bytes
 from penstock.cli.ingest.apply import read_profiles
+from penstock.cli.ingest.start import read_stages
 from penstock.cli.ingest.submit import Folder, read_digest
 from penstock.cli.ingest.targets import Kind, Target, read_target
 from penstock.cli.ingest.watch import (
     Count,
-    Course,
-    Look,
     Pace,
+    PaceMeter,
+    Snapshot,
     counts_line,
     is_over,
     jobs_line,
-    look_at,
     pace_line,
-    show_bytes,
+    take_snapshot,
 )
-from penstock.cli.ingest.work import read_stages
 from penstock.errors import Conflict, Invalid, Malformed
 from penstock.schema.ingest import PayloadType, ShownBatch, StateTally, SubmissionMode
 from penstock.states import BatchState
@@ -54,7 +54,7 @@ def test_a_folder_is_packed_in_the_order_of_names(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_not_packed(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="there is no file in"):
+    with pytest.raises(Invalid, match="has no files"):
         Folder.of(tmp_path)
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to("/etc")
@@ -62,7 +62,7 @@ def test_what_is_no_file_is_not_packed(tmp_path: Path) -> None:
         Folder.of(tmp_path)
     (tmp_path / "in" / "link").unlink()
     os.mkfifo(tmp_path / "in" / "pipe")
-    with pytest.raises(Invalid, match="pipe is no file"):
+    with pytest.raises(Invalid, match="pipe is not a file"):
         Folder.of(tmp_path)
     (tmp_path / "in" / "pipe").unlink()
     (tmp_path / "in" / "a\\b").touch()
@@ -81,11 +81,11 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, body: bytes) -
     (tmp_path / "a").write_bytes(b"shorter")
     folder = Folder.of(tmp_path)
     (tmp_path / "a").write_bytes(body)
-    with pytest.raises(Conflict, match="was written to while it was packed"):
+    with pytest.raises(Conflict, match="changed while it was packed"):
         list(folder.chunks())
     (tmp_path / "a").unlink()
     (tmp_path / "a").symlink_to("/etc/hostname")
-    with pytest.raises(Conflict, match="cannot be read any more"):
+    with pytest.raises(Conflict, match="can no longer be read"):
         list(folder.chunks())
 
 
@@ -110,12 +110,12 @@ def test_other_words_are_refused_with_those_that_can_be(words: list[str]) -> Non
         read_target(words, (Kind.QUEUE, Kind.BATCH))
 
 
-def look(at: float, **counts: tuple[int, int]) -> Look:
-    return Look(at, {state: Count(*count) for state, count in counts.items()})
+def look(at: float, **counts: tuple[int, int]) -> Snapshot:
+    return Snapshot(at, {state: Count(*count) for state, count in counts.items()})
 
 
 def test_the_pace_is_that_of_the_last_half_minute() -> None:
-    course = Course()
+    course = PaceMeter()
     assert course.add(look(0, pending=(10, 0))) == Pace(0, 0, None)
     half = course.add(look(10, downloading=(5, 500), completed=(5, 500)))
     assert (half.jobs, half.bytes) == (0.5, 50)
@@ -126,14 +126,14 @@ def test_the_pace_is_that_of_the_last_half_minute() -> None:
 
 
 def test_the_time_left_is_that_of_the_slowest_stage() -> None:
-    course = Course()
+    course = PaceMeter()
     course.add(look(0, pending=(20_000, 0)))
     pace = course.add(look(10, downloading=(15_000, 0), processing=(4_800, 0), completed=(200, 0)))
     assert pace.seconds_left == 19_800 * 10 / 200
 
 
 def test_the_time_left_is_not_known_while_nothing_has_come_through_a_stage() -> None:
-    course = Course()
+    course = PaceMeter()
     course.add(look(0, estimating=(2, 0)))
     assert course.add(look(10, downloading=(2, 9))).seconds_left is None
     assert course.add(look(20, processing=(1, 9), failed=(1, 0))).seconds_left == 20
@@ -186,7 +186,7 @@ def test_a_batch_is_followed_while_it_moves(
 ) -> None:
     tally = {state: StateTally(jobs, 0) for state, jobs in states.items()}
     batch = shown_batch(BatchState(status), 1, tally)
-    assert is_over(batch, look_at(batch, 0)) is over
+    assert is_over(batch, take_snapshot(batch, 0)) is over
 
 
 def test_a_report_lists_deleted_jobs() -> None:
@@ -220,7 +220,7 @@ def test_stages_are_read_in_the_order_of_the_work() -> None:
     ("text", "told"),
     [
         ("", "begin a table with: [NAME]"),
-        ('dataset = "maps"', "dataset stands outside of a table"),
+        ('dataset = "maps"', "dataset is outside a table"),
         ("[maps]\n", "`dataset`"),
         ('[maps]\ndataset = "m"\nkeepDays = 3', "did you mean keep_days?"),
         ('[maps]\ndataset = "m"\nmail = "a@x.org"', "`$.mail`"),

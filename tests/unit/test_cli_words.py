@@ -9,9 +9,9 @@ from penstock import errors
 from penstock.cli import app as commands
 from penstock.cli.app import COMMANDS, make_app
 from penstock.cli.exit_codes import EXIT_CODES, EXPLANATION, exit_code
+from penstock.cli.formats import read_moment, read_span, show_duration, show_time
 from penstock.cli.main import main
-from penstock.cli.stdout import Unheard
-from penstock.cli.times import read_moment, read_span, show_duration, show_time
+from penstock.cli.stdout import OutputError
 from penstock.client import ApiError, Unreachable
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.errors import Invalid, PenstockError
@@ -68,13 +68,13 @@ def test_every_error_has_an_exit_code() -> None:
         for _, kind in inspect.getmembers(errors, inspect.isclass)
         if issubclass(kind, PenstockError) and kind is not PenstockError
     }
-    assert kinds | {ApiError, Unheard} == EXIT_CODES.keys()
+    assert kinds | {ApiError, OutputError} == EXIT_CODES.keys()
     assert exit_code(Unreachable("gone")) == EXIT_CODES[errors.Unavailable]
     for code in {0, *EXIT_CODES.values(), 130}:
         assert f"{code} " in EXPLANATION
 
 
-@pytest.mark.parametrize("name", [name for _, name, _, _ in COMMANDS])
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
 def test_every_command_has_help_and_shows_how_it_is_used(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +111,7 @@ def test_an_unexpected_error_is_told_in_one_line(
 
 def test_a_word_too_many_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ingest", "update-report", "bid0000000001", "again"]) == 2
-    told = "The command has no place for 'again'. `penstock ingest update-report --help` says more."
+    told = "Unexpected argument 'again'. See `penstock ingest update-report --help`."
     assert capsys.readouterr().err == f"penstock: {told}\n"
 
 

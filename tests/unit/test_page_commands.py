@@ -21,7 +21,7 @@ def shown() -> list[str]:
 
 
 def test_the_page_shows_commands() -> None:
-    assert "arcs work" in shown()
+    assert "arcs start" in shown()
 
 
 @pytest.mark.parametrize("command", shown())

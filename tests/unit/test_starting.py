@@ -14,7 +14,7 @@ def _loaded_modules(program: str) -> set[str]:
 
 
 def test_a_local_command_loads_no_http_client() -> None:
-    commands = (["--version"], ["--help"], ["locks", "--help"], ["arcs", "--help"])
+    commands = (["--version"], ["--help"], ["claims", "--help"], ["arcs", "--help"])
     lines = "\n".join(f"main({command!r})" for command in commands)
     assert _loaded_modules(f"from penstock.cli.main import main\n{lines}") == set()
 

@@ -1,17 +1,17 @@
-"""Commands that work straight on the database, without a server."""
+"""Database access of commands that need no server."""
 
 import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.cli.options import DatabaseFlags
+from penstock.cli.options import DatabaseOptions
 from penstock.db import Database, open_database
 
 
 @contextmanager
-def opened(flags: DatabaseFlags, *, must_exist: bool = True) -> Iterator[Database]:
-    """The database that the flags name, with its schema up to date."""
-    database = open_database(flags.load().settings.database, must_exist=must_exist)
+def opened(options: DatabaseOptions, *, must_exist: bool = True) -> Iterator[Database]:
+    """Open the database of the options, and migrate its schema."""
+    database = open_database(options.load().settings.database, must_exist=must_exist)
     try:
         database.migrate()
         yield database
@@ -20,7 +20,7 @@ def opened(flags: DatabaseFlags, *, must_exist: bool = True) -> Iterator[Databas
 
 
 def operator() -> str:
-    """Who is recorded for what is done on the command line."""
+    """Return the name that the audit log shows for the command line."""
     try:
         return f"command line ({getpass.getuser()})"
     except (KeyError, OSError):

@@ -1,8 +1,8 @@
-"""Errors as exit codes: the one table where they meet."""
+"""The table of errors and exit codes."""
 
 from penstock import errors
 from penstock.cli.main import INTERRUPTED
-from penstock.cli.stdout import Unheard
+from penstock.cli.stdout import OutputError
 from penstock.client import ApiError
 from penstock.errors import PenstockError
 
@@ -25,15 +25,15 @@ EXIT_CODES: dict[type[PenstockError], int] = {
     errors.Unavailable: FAILED,
     errors.Away: FAILED,
     ApiError: FAILED,
-    Unheard: FAILED,
+    OutputError: FAILED,
 }
 
 EXPLANATION = (
-    "Exit codes: 0 done; 1 failed, and stderr says why; 2 the command, a setting or a file given "
-    "is wrong; 3 lots are missing, or not as they should be; 130 interrupted."
+    "Exit codes: 0 done; 1 failed, with the reason on stderr; 2 a wrong command, setting or file; "
+    "3 lots are missing or wrong; 130 interrupted."
 )
 
 
 def exit_code(error: PenstockError) -> int:
-    """The exit code of the nearest class in the table."""
+    """Return the exit code of the nearest class in the table."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

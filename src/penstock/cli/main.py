@@ -1,4 +1,4 @@
-"""The command `penstock`. Nothing is imported before Ctrl-C is heard, which is told in one line."""
+"""The command `penstock`. Imports are late, so that Ctrl-C always ends it with one line."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _STDERR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     try:
         from penstock.cli.app import run
 

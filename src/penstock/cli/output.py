@@ -1,4 +1,4 @@
-"""How output looks: documents as JSON, tables for people, complaints on stderr."""
+"""Output of commands: JSON documents, tables for people, errors on stderr."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.stdout import give_up
+from penstock.cli.stdout import discard_writes
 
 STATE_STYLES = {
     "COMPLETED": "green",
@@ -24,89 +24,90 @@ _WIDTH_MAX = 10_000
 
 
 def out() -> Console:
-    """Where results go. Colours are left out in pipes and when NO_COLOR is set."""
+    """Return the console for results; it has no colors in pipes and with NO_COLOR."""
     return Console(markup=False, highlight=False, emoji=False)
 
 
 def err() -> Console:
-    """Where progress and complaints go."""
+    """Return the console for progress and errors."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
 def line_width(console: Console) -> int:
-    """How long a line may be: as long as it is, unless a terminal or COLUMNS says otherwise."""
+    """Return the width of a terminal or COLUMNS; lines in pipes are not cut."""
     return console.width if console.is_terminal or "COLUMNS" in os.environ else _WIDTH_MAX
 
 
 def complain(message: str) -> None:
-    """Say on stderr what went wrong: in one line, or in as many as there are faults."""
+    """Write an error to stderr, one line for each fault."""
     lines = (" ".join(plain(line).split()) for line in message.split("\n"))
-    _write_err("penstock: " + _set_in(filter(None, lines)))
+    _write_err("penstock: " + _indent(filter(None, lines)))
 
 
 def note(message: str) -> None:
-    """Say something on stderr that is no result."""
-    _write_err(_set_in(map(plain, message.split("\n"))))
+    """Write a remark to stderr."""
+    _write_err(_indent(map(plain, message.split("\n"))))
 
 
-def _set_in(lines: Iterable[str]) -> str:
-    """Lines of which only the first begins where a message does: no text can pass for another."""
+def _indent(lines: Iterable[str]) -> str:
+    """Indent all lines but the first, so that no text looks like another message."""
     return "\n  ".join(lines)
 
 
 def _write_err(lines: str) -> None:
-    # In one piece, so that lines of several processes do not run into each other. Where stderr is
-    # full or closed the exit code has to tell it alone.
+    # One write, so that lines of several processes do not mix. If stderr is full or closed, the
+    # exit code has to be enough.
     if sys.stderr is None:
         return
     try:
         sys.stderr.write(f"{lines}\n")
         sys.stderr.flush()
     except OSError:
-        give_up(sys.stderr)
+        discard_writes(sys.stderr)
 
 
 def plain(text: str) -> str:
-    """The text without characters that would steer the terminal."""
+    """Replace control characters, which could control the terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
 
 
 def write_json(value: object) -> None:
-    """The value as JSON on stdout."""
+    """Write a value as JSON to stdout."""
     document = msgspec.json.format(msgspec.json.encode(value), indent=2)
     sys.stdout.write(document.decode() + "\n")
     sys.stdout.flush()
 
 
 def write_json_line(value: object) -> None:
-    """The value as one line of JSON on stdout."""
+    """Write a value as one line of JSON to stdout."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
 class Column(NamedTuple):
-    """A column of a table: of numbers, of what must not be folded, or of what may be left out."""
+    """A column of a table."""
 
     heading: str
     numbers: bool = False
-    whole: bool = False
-    spare: bool = False
+    whole: bool = False  # not folded
+    spare: bool = False  # omitted if the table is too wide
 
 
 def write_table(columns: Sequence[str | Column], rows: Iterable[Sequence[Cell]]) -> None:
-    """A table; what does not fit is folded, unless there is room without what can be spared."""
-    headed = [Column(each) if isinstance(each, str) else each for each in columns]
+    """Write a table; omit spare columns or fold cells if it is too wide."""
+    all_columns = [Column(each) if isinstance(each, str) else each for each in columns]
     cells = [[_cell(value) for value in row] for row in rows]
     console = out()
-    table = _table(headed, cells)
-    spare = [at for at, column in enumerate(headed) if column.spare]
+    table = _table(all_columns, cells)
+    spare = [at for at, column in enumerate(all_columns) if column.spare]
     wide = console.options.update(max_width=_WIDTH_MAX)
     if spare and console.measure(table, options=wide).maximum > console.width:
-        kept = [at for at in range(len(headed)) if at not in spare]
-        table = _table([headed[at] for at in kept], [[row[at] for at in kept] for row in cells])
-        names = ", ".join(headed[at].heading for at in spare)
-        note(f"{names} left out for want of room; --json and wider terminals show all")
+        shown = [at for at in range(len(all_columns)) if at not in spare]
+        rows_shown = [[row[at] for at in shown] for row in cells]
+        table = _table([all_columns[at] for at in shown], rows_shown)
+        names = ", ".join(all_columns[at].heading for at in spare)
+        note(f"{names}: not shown, the terminal is too narrow; --json shows all")
     console.print(table)
 
 
@@ -122,7 +123,7 @@ def _table(columns: Sequence[Column], rows: Iterable[Sequence[Text]]) -> Table:
 
 
 def write_fields(fields: Iterable[tuple[str, Cell]]) -> None:
-    """Names and values of one thing, one below the other; what is empty is left out."""
+    """Write names and values, one a line, without empty values."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -133,23 +134,23 @@ def write_fields(fields: Iterable[tuple[str, Cell]]) -> None:
 
 
 def write_line(text: str | Text = "") -> None:
-    """One line of a result."""
+    """Write one line of a result."""
     out().print(text if isinstance(text, Text) else plain(text), soft_wrap=True)
 
 
 def write_rest(shown: int, total: int, offset: int = 0) -> None:
-    """Say on stderr how much of a list was not shown, if any."""
+    """Note on stderr how much of a list is not shown."""
     if offset + shown < total:
         note(f"{shown:,} of {total:,} shown; --limit and --offset show others")
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun: 1 lot, 2 lots."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def state_text(state: str | None) -> Text:
-    """A run's state in its colour."""
+    """Color the state of a run."""
     return Text(state or "", STATE_STYLES.get(state or "", ""))
 
 

@@ -1,4 +1,4 @@
-"""Whether what a command tells is heard: a full or closed stdout is an error as others are."""
+"""Report a failed write to stdout as an error of the command."""
 
 import errno
 import io
@@ -11,31 +11,31 @@ from typing import Any, TextIO, cast
 from penstock.errors import PenstockError
 
 
-class Unheard(PenstockError):
-    """Nothing can be written to stdout, and it is not that its reader has gone."""
+class OutputError(PenstockError):
+    """A failed write to stdout whose cause is not a closed pipe."""
 
 
-class _Closed(io.TextIOBase):
-    """What Python has no stdout for: the command was started with it closed."""
+class _ClosedStream(io.TextIOBase):
+    """A stdout that was closed when the command started."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
-class _Output:
-    """A stdout that says Unheard where it cannot be written to; else as it is."""
+class _CheckedStream:
+    """A stream whose failed writes raise OutputError."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, as far as one can know."""
-        with _told():
+        """Write a text, perhaps only to a buffer."""
+        with _checked():
             return self._stream.write(text)
 
     def flush(self) -> None:
-        """Write what was kept back."""
-        with _told():
+        """Write the buffer."""
+        with _checked():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -43,36 +43,36 @@ class _Output:
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """While a command runs: all that it writes has been written when this ends, or it fails."""
+def checked_stdout() -> Iterator[None]:
+    """Write all output of a block before it ends, or fail."""
     before = sys.stdout
-    stream = before if before is not None else cast(TextIO, _Closed())
-    sys.stdout = cast(TextIO, _Output(stream))
+    stream = before if before is not None else cast(TextIO, _ClosedStream())
+    sys.stdout = cast(TextIO, _CheckedStream(stream))
     try:
         yield
         sys.stdout.flush()
-    except (Unheard, BrokenPipeError):
-        give_up(stream)
+    except (OutputError, BrokenPipeError):
+        discard_writes(stream)
         raise
     finally:
         sys.stdout = before
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _checked() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Unheard(
-            f"the output could not be written to stdout: {error.strerror}; what the command was "
-            "to do may be done all the same"
+        raise OutputError(
+            f"the output cannot be written to stdout: {error.strerror}; the command may have "
+            "succeeded nevertheless"
         ) from None
 
 
-def give_up(stream: TextIO) -> None:
-    """Let nothing be written there again at exit, which would be told as another error."""
+def discard_writes(stream: TextIO) -> None:
+    """Discard later writes, which would be reported as another error at exit."""
     with suppress(OSError, ValueError):
         number = stream.fileno()
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)

@@ -1,4 +1,4 @@
-"""How a command that works until it is told to stop is told so."""
+"""Stop signals of long-running commands."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ from penstock.cli import exit_codes
 _STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 
 
-def leave() -> None:
-    """End at once and well, although threads of ours hang in calls that nobody answers."""
+def exit_now() -> None:
+    """Exit at once with code 0, although threads hang in unanswered calls."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -21,9 +21,9 @@ def leave() -> None:
 
 
 class StopSignals:
-    """Notes what tells us to stop; the second time there is no waiting.
+    """A handler that records the first stop signal and exits at the second.
 
-    `lapse_seconds` is after how long others go on with what was at hand then.
+    After `lapse_seconds` other workers take over the unfinished work.
     """
 
     def __init__(self, lapse_seconds: int) -> None:
@@ -41,8 +41,8 @@ class StopSignals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received:
-            # No logging here: the thread that was interrupted may be holding its lock.
-            told = f"penstock: stopped at once; others go on after {self._lapse_seconds} s\n"
-            os.write(sys.stderr.fileno(), told.encode())
+            # No logging here: the interrupted thread may hold the lock of the log.
+            text = f"penstock: stopped at once; other workers go on in {self._lapse_seconds} s\n"
+            os.write(sys.stderr.fileno(), text.encode())
             os._exit(exit_codes.INTERRUPTED)
         self.received = True

@@ -1,4 +1,4 @@
-"""`penstock demo`: from a deposit to the last derived lot on a real server, and a look around."""
+"""`penstock demo`: a tour from a deposit to the last derived lot, on a real server."""
 
 import os
 import re
@@ -19,11 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from penstock.cli.catalog.datasets import write_versions
-from penstock.cli.catalog.lineage import Asked, write_lineage
+from penstock.cli.catalog.lineage import GraphQuery, write_lineage
 from penstock.cli.catalog.runs import cause
-from penstock.cli.options import switch
+from penstock.cli.formats import show_time
+from penstock.cli.options import option
 from penstock.cli.output import Column, err, note, write_line, write_table
-from penstock.cli.times import show_time
 from penstock.client import Client
 from penstock.clock import system_clock
 from penstock.demo.pipeline import JOBS, TABLES, Event, pipeline
@@ -37,7 +37,7 @@ app = App(
   penstock demo
   penstock demo --keep
 
-It works in a folder of its own, which it removes at the end.""",
+It uses a temporary folder, which it removes at the end.""",
 )
 
 SHOWN = TABLES["marts.daily_revenue"]
@@ -51,11 +51,11 @@ _LISTENS = re.compile(r"listens on (http://[^\s,]+)")
 @app.default
 def demo(
     *,
-    keep: Annotated[bool, switch("leave the server running")] = False,
+    keep: Annotated[bool, option("leave the server running")] = False,
 ) -> None:
-    """Take in a day's readings, let arcs work on them, and look at what was made from what."""
+    """Ingest the readings of a day, run arcs on them, and show their provenance."""
     with _stopped_by_sigterm(), _folder() as folder, _server(folder) as (server, url):
-        note(f"`penstock up` runs at {url}; everything it keeps is in {folder}")
+        note(f"`penstock up` runs at {url}; its data is in {folder}")
         with Client(url) as client:
             lot = _tell_story(client, folder, url)
             events = pipeline(system_clock())
@@ -68,7 +68,7 @@ def demo(
 
 
 def _tell_story(client: Client, folder: Path, url: str) -> str:
-    """From the deposit to the last derived lot, which is named."""
+    """Run the story, and return the last derived lot."""
     story = Story(client, folder, note)
     _title("A folder of gauge readings is deposited; one file was damaged on its way")
     story.set_up()
@@ -89,16 +89,16 @@ def _tell_story(client: Client, folder: Path, url: str) -> str:
     first, last = WEATHER_LOTS[0], WEATHER_LOTS[-1]
     _show(url, "lots", "gaps", f"{NAMESPACE}/weather_smooth", "--from", first, "--to", last)
     _title("If the readings were bad, what would have to be made again?")
-    _show(url, "replay", "--dataset", f"{NAMESPACE}/{READINGS}", "--lot", batch.id)
+    _show(url, "replays", "start", "--dataset", f"{NAMESPACE}/{READINGS}", "--lot", batch.id)
     _title("Does everything hold that must always hold?")
     _show(url, "check")
     return batch.id
 
 
 def _watch(client: Client, story: Story, batch_id: str) -> None:
-    """Show how far the batch is, until it is reported."""
+    """Show the progress of the batch until it is reported."""
     progress = Progress(
-        TextColumn("taking in {task.description}"),
+        TextColumn("ingesting {task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -116,7 +116,7 @@ def _watch(client: Client, story: Story, batch_id: str) -> None:
 
 
 def _show(url: str, *command: str) -> None:
-    """Run a command of the command line, as anybody would."""
+    """Run a command and show how to type it."""
     from penstock.cli.app import make_app
 
     write_line(Text(f"$ penstock {' '.join(command)}", "bold cyan"))
@@ -125,7 +125,7 @@ def _show(url: str, *command: str) -> None:
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the demo as Ctrl-C does, so that nothing is left behind."""
+    """Let SIGTERM end the demo as Ctrl-C does, so that the folder is removed."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -148,7 +148,7 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
-    """A server of its own, on a free port; nobody's settings have a say in it."""
+    """Start a server on a free port, without the settings of the user."""
     settings = folder / "penstock.toml"
     settings.touch()
     environ = {name: value for name, value in os.environ.items() if name[:9] != "PENSTOCK_"}
@@ -159,7 +159,7 @@ def _server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     command += ["--objects", (folder / "objects").as_uri()]
     log = folder / "server.log"
     with log.open("wb") as stream:
-        # In a session of its own, so that Ctrl-C reaches it through us and only once.
+        # Its own session, so that Ctrl-C reaches it only once, through this process.
         server = subprocess.Popen(
             command, env=environ, cwd=folder, stderr=stream, start_new_session=True
         )
@@ -185,7 +185,7 @@ def _wait_until_it_listens(server: "subprocess.Popen[bytes]", log: Path) -> str:
 
 
 def _load(client: Client, events: Sequence[Event]) -> float:
-    """Send all events and say how many seconds that took."""
+    """Send all events and return the seconds that it took."""
     progress = Progress(
         TextColumn("a week of events of other systems, by OpenLineage"),
         BarColumn(),
@@ -209,7 +209,7 @@ def _load(client: Client, events: Sequence[Event]) -> float:
 
 def _look_around(client: Client, events: int, seconds: float) -> None:
     _title(f"What is {SHOWN.name} made from, and who uses it?")
-    write_lineage(client, Asked(f"dataset:{SHOWN.namespace}:{SHOWN.name}", hops=4))
+    write_lineage(client, GraphQuery(f"dataset:{SHOWN.namespace}:{SHOWN.name}", hops=4))
     _title("Which runs failed, and why?")
     _write_failures(client)
     _title(f"How did {CHANGED.name} change?")

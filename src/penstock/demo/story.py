@@ -1,6 +1,6 @@
-"""The story of the demo: readings are deposited, one is damaged, and a chain of arcs follows.
+"""The story of the demo: a deposit of readings with a damaged file, and a chain of arcs.
 
-It speaks to a server through its client alone, so that it can be told to any.
+It uses only the client, so it runs against any server.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _LOOK_SECONDS: Final = 0.1
 _OPEN: Final = ("pending", "processing", "reporting", "update-reporting")
 
 T = TypeVar("T")
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def _arc(inputs: list[str], output: str, **more: Any) -> Mapping[str, Any]:
@@ -61,22 +61,22 @@ ARCS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 class Story:
-    """One telling: a client, a folder with the files of the depositor, and who hears of it.
+    """One run of the story, with a client and the folder of the depositor's files.
 
-    `retry` says how often and when the arcs try again, where that is not the usual way.
+    `retry` replaces the retry policy of the arcs.
     """
 
     def __init__(
         self,
         client: Client,
         folder: Path,
-        tell: Tell = lambda text: None,
+        report: Report = lambda text: None,
         retry: Mapping[str, int] = RETRY,
     ) -> None:
         self._client = client
         self._retry = retry
         self._files = folder / "readings"
-        self._tell = tell
+        self._report = report
 
     def set_up(self) -> None:
         """Write the files, and declare a collection and five arcs."""
@@ -87,10 +87,10 @@ class Story:
         for name, declaration in ARCS.items():
             client.put_arc(NAMESPACE, name, {**declaration, "retry": self._retry})
         client.register_lots(NAMESPACE, WEATHER, WEATHER_LOTS)
-        self._tell(f"{STATIONS_TEXT} wrote {len(STATIONS) * HOURS} files; {len(ARCS)} arcs wait")
+        self._report(f"{STATIONS_TEXT} wrote {len(STATIONS) * HOURS} files; {len(ARCS)} arcs wait")
 
     def deposit(self) -> ShownBatch:
-        """Submit the files as one batch; doing it again gives the same one."""
+        """Submit the files as one batch; a repetition returns the same batch."""
         manifest = self._files / "batch.checkm"
         batch = self._client.submit_batch(
             COLLECTION,
@@ -99,7 +99,7 @@ class Story:
             submitter="hydrology@example.org",
             key="demo",
         )
-        self._tell(f"batch {batch.id} is queued")
+        self._report(f"batch {batch.id} is queued")
         return batch
 
     def wait_for_report(self, batch_id: str) -> ShownBatch:
@@ -107,7 +107,7 @@ class Story:
         return self._until(lambda: self._reported(batch_id))
 
     def mend(self, batch_id: str) -> ShownBatch:
-        """Put the right file in place, resume what failed, and have it reported."""
+        """Replace the damaged file, resume the failed job, and report the batch."""
         (self._files / DAMAGED).write_bytes(readings(*_station_hour(DAMAGED)))
         return self._until(lambda: self._mended(batch_id))
 
@@ -116,7 +116,7 @@ class Story:
         return self._until(lambda: self._ready(LAST, lot))
 
     def wait_for_weather(self) -> None:
-        """Wait until what there is of the weather was worked on."""
+        """Wait until the present weather lots are processed."""
         for lot in WEATHER_LOTS:
             self._until(partial(self._ready, "weather_smooth", lot))
 
@@ -129,27 +129,27 @@ class Story:
         return None if batch.status in _OPEN else batch
 
     def _mended(self, batch_id: str) -> ShownBatch | None:
-        """The batch, if it has completed; else what has to be done next is done."""
+        """Return the completed batch, or take the next step."""
         client = self._client
         batch = client.batch(batch_id)
         if batch.status == "completed":
             return batch
         if batch.status == "failed":
-            stands = {job.status for job in client.batch_jobs(batch_id, limit=100).jobs}
-            if "failed" in stands:
+            states = {job.status for job in client.batch_jobs(batch_id, limit=100).jobs}
+            if "failed" in states:
                 client.resume_batch(batch_id, "the file was damaged on its way, and is whole now")
-            elif stands == {"completed"}:
+            elif states == {"completed"}:
                 client.update_report(batch_id, "the damaged file is there")
         return None
 
     def _until(self, look: Callable[[], T | None]) -> T:
         while True:
             try:
-                found = look()
-            except (Unavailable, Conflict):  # it is away, or something else was quicker
-                found = None
-            if found is not None:
-                return found
+                result = look()
+            except (Unavailable, Conflict):  # the server is away, or another caller was faster
+                result = None
+            if result is not None:
+                return result
             time.sleep(_LOOK_SECONDS)
 
 
@@ -157,13 +157,13 @@ STATIONS_TEXT: Final = " and ".join(STATIONS)
 
 
 def readings(station: str, hour: int) -> bytes:
-    """What a gauge measured in an hour."""
+    """Make the readings of a gauge in an hour."""
     level = 120 + 17 * ((hour * 7 + len(station)) % 5) + (40 if station == "south" else 0)
     return f"{station},{hour},{level}\n".encode()
 
 
 def write_readings(folder: Path) -> None:
-    """The files of a day and their manifest; one of them is not what the manifest says."""
+    """Write the files of a day and their manifest; one file does not match it."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for station in STATIONS:
@@ -190,14 +190,14 @@ def _station_hour(name: str) -> tuple[str, int]:
 
 
 class Outcome(NamedTuple):
-    """How the story ended: digests of what each dataset has, and in which state its lot is."""
+    """The end of the story: the digests and the state of each dataset's lot."""
 
     states: Mapping[str, str]
     digests: Mapping[str, tuple[str, ...]]
 
 
 def outcome(client: Client, lot: str) -> Outcome:
-    """What there is of a lot in every dataset that the arcs make."""
+    """Read the outcome of a lot in every dataset of the arcs."""
     states, digests = {}, {}
     for dataset in OUTPUTS:
         manifest = client.manifest(NAMESPACE, dataset, lot)

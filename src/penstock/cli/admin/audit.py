@@ -4,9 +4,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.output import Column, write_json, write_json_line, write_table
-from penstock.cli.times import show_time
+from penstock.cli.formats import show_time
+from penstock.cli.options import OPTIONS, Limit, Offset, Options
+from penstock.cli.output import Column, write_json_line
 
 app = App(
     name="audit",
@@ -19,23 +19,22 @@ app = App(
 @app.default
 def audit(
     *,
-    who: Annotated[str | None, Parameter(help="only what this key did")] = None,
-    action: Annotated[str | None, Parameter(help="a part of what was done, as hold")] = None,
-    since: Annotated[str | None, Parameter(help="only what was done from this time on")] = None,
+    who: Annotated[str | None, Parameter(help="only actions of this key")] = None,
+    action: Annotated[
+        str | None, Parameter(help="only actions with this word, such as hold")
+    ] = None,
+    since: Annotated[str | None, Parameter(help="only actions from this time on")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List what administrators did, newest first."""
-    with remote.connect() as client:
-        found = client.audit(who=who, action=action, since=since, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
-        (Column("at", whole=True), "who", "from", "did", "to", "detail"),
-        ((show_time(e.at), e.who, e.address, e.action, e.target, e.detail) for e in found.entries),
+    """List the actions of administrators, newest first."""
+    with options.connect() as client:
+        page = client.audit(who=who, action=action, since=since, limit=limit, offset=offset)
+    options.write_table(
+        page,
+        (Column("at", whole=True), "who", "from", "action", "target", "detail"),
+        ((show_time(e.at), e.who, e.address, e.action, e.target, e.detail) for e in page.entries),
     )
 
 
@@ -44,17 +43,17 @@ def audit(
   penstock audit export > audit.jsonl
   penstock audit export --since 2026-11-01T00:00:00Z >> audit.jsonl
 
-Each line has the hash of its entry, which covers the entry before it. Keep the
-lines elsewhere: a later change of the log does not change them.""",
+Each line has a hash of its entry and of the entry before it. Keep the lines on
+another system, to detect later changes of the log.""",
 )
 def export(
     *,
-    since: Annotated[str | None, Parameter(help="only what was done from this time on")] = None,
-    remote: RemoteFlags = REMOTE,
+    since: Annotated[str | None, Parameter(help="only actions from this time on")] = None,
+    options: Options = OPTIONS,
 ) -> None:
     """Print the audit log as JSON lines, oldest first."""
     after: str | None = None
-    with remote.connect() as client:
+    with options.connect() as client:
         while True:
             page = client.export_audit(since=since, after=after)
             for entry in page.entries:

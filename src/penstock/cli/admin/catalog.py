@@ -1,4 +1,4 @@
-"""`penstock catalog`: works straight on the database, also while servers run."""
+"""`penstock catalog`, which opens the database; servers may run."""
 
 from typing import Annotated
 
@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 
 from penstock.catalog.entities.mending import mend_times as mend
 from penstock.cli.database import opened, operator
-from penstock.cli.options import DATABASE, DatabaseFlags, Json, switch
-from penstock.cli.output import Column, write_json, write_line, write_table
+from penstock.cli.options import DATABASE, DatabaseOptions, option
+from penstock.cli.output import Column, write_line
 from penstock.clock import SECOND, system_clock
 
 app = App(
@@ -24,26 +24,25 @@ def mend_times(
     *,
     ahead_seconds: Annotated[
         int | None,
-        Parameter(help="mend times that are further ahead; else the setting event_ahead_seconds"),
+        Parameter(help="the tolerance; default: the setting event_ahead_seconds"),
     ] = None,
-    dry_run: Annotated[bool, switch("only count what would be mended")] = False,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    dry_run: Annotated[bool, option("only count the times to correct")] = False,
+    options: DatabaseOptions = DATABASE,
 ) -> None:
-    """Mend times that are ahead of the clock, in events, runs, jobs, datasets and what lists them.
+    """Correct times in the future, of events, runs, jobs and datasets.
 
-    A time that came with an event becomes the time when the event was received, any other becomes
-    now. Then the current versions and the latest runs are found again.
+    The time of an event becomes the time when it was received, any other time becomes now. Then
+    current versions and latest runs are determined again.
     """
-    ahead = flags.load().settings.event_ahead_seconds if ahead_seconds is None else ahead_seconds
-    with opened(flags) as database:
+    ahead = options.load().settings.event_ahead_seconds if ahead_seconds is None else ahead_seconds
+    with opened(options) as database:
         mended = mend(database, system_clock, ahead=ahead * SECOND, dry_run=dry_run, who=operator())
-    if as_json:
-        write_json({"dryRun": dry_run, **msgspec.to_builtins(mended)})
-        return
-    write_line(f"{'Would mend' if dry_run else 'Mended'}, more than {ahead} seconds ahead:")
-    write_table(
-        ("rows", Column("how many", numbers=True)),
+    if not options.json:
+        done = "Would correct" if dry_run else "Corrected"
+        write_line(f"{done} times more than {ahead} seconds in the future:")
+    options.write_table(
+        {"dryRun": dry_run, **msgspec.to_builtins(mended)},
+        ("rows", Column("number", numbers=True)),
         (
             ("events", mended.events),
             ("runs", mended.runs),

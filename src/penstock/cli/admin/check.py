@@ -5,12 +5,13 @@ from typing import Annotated
 from cyclopts import App
 from rich.text import Text
 
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
+from penstock.cli import exit_codes
+from penstock.cli.options import OPTIONS, Options, option
 from penstock.cli.output import note, out, plain, write_json, write_line
 from penstock.errors import Unavailable
 from penstock.schema.provenance import Verdict
 
-SHOWN = 3
+_EXAMPLES_MAX = 3
 
 app = App(
     name="check",
@@ -18,35 +19,34 @@ app = App(
   penstock check
   penstock check --deep --json
 
-It asks a server at work, in snapshots, and no writer waits for it; --deep reads
-every byte that a manifest or an inventory names, and looks for stale keys and
-for objects that nothing lists. The exit code is 1 if anything does not hold.""",
+The server checks snapshots while it runs, and no writer waits. --deep reads
+every byte that a manifest or an inventory lists, and looks for stale keys and
+unlisted objects. The exit code is 1 if an invariant is broken.""",
 )
 
 
 @app.default
 def check(
     *,
-    deep: Annotated[bool, switch("read every byte that manifests and inventories name")] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    deep: Annotated[bool, option("read every byte that manifests and inventories list")] = False,
+    options: Options = OPTIONS,
 ) -> int:
-    """Ask of everything that always holds whether it does: database, queue and object store."""
-    found: list[Verdict] = []
+    """Check all invariants of the database, the queue and the object store."""
+    verdicts: list[Verdict] = []
     marks = _marks(out().encoding)
-    with remote.connect() as client:
+    with options.connect() as client:
         for verdict in client.check(deep=deep):
-            found.append(verdict)
-            if not as_json:
+            verdicts.append(verdict)
+            if not options.json:
                 _write(verdict, marks)
-    if not found:
-        raise Unavailable("the server broke off before it said anything; check again")
-    broken = [verdict for verdict in found if not verdict.holds]
-    if as_json:
-        write_json({"invariants": found, "holds": not broken})
+    if not verdicts:
+        raise Unavailable("the server closed the answer before the first result; check again")
+    broken = [verdict for verdict in verdicts if not verdict.holds]
+    if options.json:
+        write_json({"invariants": verdicts, "holds": not broken})
     else:
-        note(f"{len(found)} invariants, {len(broken)} do not hold" if broken else "all hold")
-    return 1 if broken else 0
+        note(f"{len(verdicts)} invariants, {len(broken)} are broken" if broken else "all hold")
+    return exit_codes.FAILED if broken else exit_codes.DONE
 
 
 def _marks(encoding: str) -> tuple[str, str]:
@@ -63,6 +63,6 @@ def _write(verdict: Verdict, marks: tuple[str, str]) -> None:
     count = f" ({verdict.broken:,}{' or more' if verdict.more else ''})" if verdict.broken else ""
     write_line(Text.assemble(mark, f" {verdict.name}{count}: ", (verdict.sentence, "dim")))
     if verdict.error is not None:
-        write_line(f"    it cannot be told: {verdict.error}")
-    for words in verdict.first[:SHOWN]:
-        write_line(f"    {plain(words)}")
+        write_line(f"    cannot be checked: {verdict.error}")
+    for example in verdict.first[:_EXAMPLES_MAX]:
+        write_line(f"    {plain(example)}")

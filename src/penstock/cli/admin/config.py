@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.options import SERVER, Json, ServerFlags
-from penstock.cli.output import Column, write_json, write_table
+from penstock.cli.options import OUTPUT, SERVER, OutputOptions, ServerOptions
+from penstock.cli.output import Column
 from penstock.config import load
 
 app = App(
@@ -23,19 +23,17 @@ app = App(
 )
 def show(
     *,
-    flags: ServerFlags = SERVER,
-    url: Annotated[str | None, Parameter(help="the server that commands talk to")] = None,
-    as_json: Json = False,
+    server: ServerOptions = SERVER,
+    url: Annotated[str | None, Parameter(help="the server that commands call")] = None,
+    options: OutputOptions = OUTPUT,
 ) -> None:
-    """Show every setting, its value and where the value came from."""
-    shown = load({**asdict(flags), "url": url}).shown()
-    if as_json:
-        write_json([line._asdict() for line in shown])
-    else:
-        write_table(
-            (Column("setting", whole=True), "value", "from"),
-            ((line.name, _text(line.value), line.origin) for line in shown),
-        )
+    """Show every setting with its value and origin."""
+    shown = load({**asdict(server), "url": url}).shown()
+    options.write_table(
+        [line._asdict() for line in shown],
+        (Column("setting", whole=True), "value", "from"),
+        ((line.name, _text(line.value), line.origin) for line in shown),
+    )
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`penstock keys`: works straight on the database."""
+"""`penstock keys`, which opens the database."""
 
 from typing import Annotated, Literal
 
@@ -6,22 +6,16 @@ from cyclopts import App, Parameter
 
 from penstock.access.keys import Keys, ListedKey, Rate
 from penstock.cli.database import opened, operator
-from penstock.cli.options import DATABASE, DatabaseFlags, Json, switch
-from penstock.cli.output import note, write_json, write_line, write_table
-from penstock.cli.times import show_time
+from penstock.cli.formats import show_time
+from penstock.cli.options import DATABASE, DatabaseOptions, option
+from penstock.cli.output import note
 from penstock.clock import format_time, system_clock
 from penstock.schema.admin import KeyRole
 
 app = App(name="keys")
 
-RequestsPerSecond = Annotated[
-    int | None,
-    Parameter(help="how many requests it may make; 0 is without limit", show_default=False),
-]
-BytesPerSecond = Annotated[
-    int | None,
-    Parameter(help="how many bytes it may send, unpacked; 0 is without limit", show_default=False),
-]
+RequestsPerSecond = Annotated[int | None, option("the limit of requests; 0 is no limit")]
+BytesPerSecond = Annotated[int | None, option("the limit of uncompressed bytes; 0 is no limit")]
 
 
 @app.command(
@@ -32,51 +26,45 @@ BytesPerSecond = Annotated[
   export PENSTOCK_API_KEY=$(penstock keys create me --role admin)""",
 )
 def create(
-    name: Annotated[str, Parameter(help="what the key is called, in lists and in the record")],
+    name: Annotated[str, Parameter(help="the name of the key, also in the audit log")],
     /,
     *,
-    role: Annotated[Literal["reader", "writer", "admin"], Parameter(help="what it may do")],
+    role: Annotated[Literal["reader", "writer", "admin"], Parameter(help="its rights")],
     namespace: Annotated[
-        str | None, Parameter(name=("--namespace", "-n"), help="the only namespace it is for")
+        str | None, Parameter(name=("--namespace", "-n"), help="the only namespace that it may use")
     ] = None,
     requests_per_second: RequestsPerSecond = None,
     bytes_per_second: BytesPerSecond = None,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    options: DatabaseOptions = DATABASE,
 ) -> None:
-    """Make a key and print its token, this once."""
-    # The first key is made before the server that refuses to start without one.
-    with opened(flags, must_exist=False) as database:
+    """Create a key and print its token, which cannot be shown again."""
+    # A server may refuse to start without a key, so the database may not exist yet.
+    with opened(options, must_exist=False) as database:
         keys = Keys(database, clock=system_clock)
         rate = Rate(requests_per_second, bytes_per_second)
-        made = keys.create(name, KeyRole(role), namespace=namespace, rate=rate, who=operator())
+        created = keys.create(name, KeyRole(role), namespace=namespace, rate=rate, who=operator())
         try:
-            if as_json:
-                write_json({"key": _document(made.key), "token": made.token})
-            else:
-                write_line(made.token)
+            document = {"key": _document(created.key), "token": created.token}
+            options.write_line(document, created.token)
         except BaseException:
             keys.revoke(name, who=operator())
-            note(f"key {name!r} is revoked again, as nobody was told its token")
+            note(f"key {name!r} is revoked, because its token could not be printed")
             raise
-    if not as_json:
-        note(f"key {name!r} is made; its token is not kept, so keep it now")
+    if not options.json:
+        note(f"key {name!r} is created; store its token now, it cannot be shown again")
 
 
 @app.command(name="list")
 def list_keys(
     *,
-    revoked: Annotated[bool, switch("also those that work no more")] = False,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    revoked: Annotated[bool, option("also revoked keys")] = False,
+    options: DatabaseOptions = DATABASE,
 ) -> None:
-    """List the keys that work."""
-    with opened(flags) as database:
+    """List the valid keys."""
+    with opened(options) as database:
         keys = Keys(database, clock=system_clock).listed(revoked=revoked)
-    if as_json:
-        write_json({"keys": [_document(key) for key in keys]})
-        return
-    write_table(
+    options.write_table(
+        {"keys": [_document(key) for key in keys]},
         ("name", "role", "namespace", "rate", "created", "revoked"),
         (
             (
@@ -99,43 +87,35 @@ def list_keys(
   penstock keys limit etl-prod     (back to the server's default)""",
 )
 def limit(
-    name: Annotated[str, Parameter(help="the key whose rates to set")],
+    name: Annotated[str, Parameter(help="the key to limit")],
     /,
     *,
     requests_per_second: RequestsPerSecond = None,
     bytes_per_second: BytesPerSecond = None,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    options: DatabaseOptions = DATABASE,
 ) -> None:
-    """Set how much a key may send in a second; servers follow within seconds.
+    """Limit the requests and bytes of a key per second; servers follow within seconds.
 
-    A rate that is left out becomes the server's default: the settings
-    key_requests_per_second and key_bytes_per_second.
+    A missing limit becomes the server's default: the settings key_requests_per_second and
+    key_bytes_per_second.
     """
     rate = Rate(requests_per_second, bytes_per_second)
-    with opened(flags) as database:
+    with opened(options) as database:
         key = Keys(database, clock=system_clock).limit(name, rate, who=operator())
-    if as_json:
-        write_json(_document(key))
-    else:
-        write_line(f"key {name}: {str(rate) or 'the default of the server'}")
+    options.write_line(_document(key), f"key {name}: {str(rate) or 'the default of the server'}")
 
 
 @app.command
 def revoke(
-    name: Annotated[str, Parameter(help="the key that is to work no more")],
+    name: Annotated[str, Parameter(help="the key to revoke")],
     /,
     *,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    options: DatabaseOptions = DATABASE,
 ) -> None:
-    """Let a key work no more; servers notice within seconds."""
-    with opened(flags) as database:
+    """Revoke a key; servers notice within seconds."""
+    with opened(options) as database:
         key = Keys(database, clock=system_clock).revoke(name, who=operator())
-    if as_json:
-        write_json(_document(key))
-    else:
-        write_line(f"key {name} is revoked")
+    options.write_line(_document(key), f"key {name} is revoked")
 
 
 def _document(key: ListedKey) -> dict[str, str | int | None]:

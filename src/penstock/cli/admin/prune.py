@@ -1,4 +1,4 @@
-"""`penstock prune`: works straight on the database, also while servers run."""
+"""`penstock prune`, which opens the database; servers may run."""
 
 import sys
 from typing import Annotated
@@ -10,10 +10,11 @@ from msgspec import Struct
 from penstock.arcs.backfills.backfills import prune_backfills
 from penstock.catalog import retention
 from penstock.catalog.retention import Pruned
+from penstock.cli import exit_codes
 from penstock.cli.database import opened, operator
-from penstock.cli.options import DATABASE, DatabaseFlags, Json, switch
+from penstock.cli.formats import read_span, show_time
+from penstock.cli.options import DATABASE, DatabaseOptions, option
 from penstock.cli.output import Column, err, note, write_json, write_line, write_table
-from penstock.cli.times import read_span, show_time
 from penstock.clock import Micros, format_time, system_clock
 from penstock.db import Database
 from penstock.db.pruning import cutoff
@@ -28,15 +29,15 @@ app = App(
   penstock prune --older-than 90d --dry-run
   penstock prune --older-than 26w --yes
 
-What is current stays however old it is, and so does what it was made by and
-from; so do all datasets and jobs. Servers may go on meanwhile: deletion is
-done in small batches. An event of a lot stays until every subscriber has had
-it; what tells who made, registered or holds a lot stays with it.""",
+Current versions stay, with the runs and inputs that made them; so do all
+datasets and jobs. Servers may run, because the command deletes in small
+batches. An event of a lot stays until every subscriber has received it. Log
+entries that explain the maker or the hold of a lot stay too.""",
 )
 
 
-class Forgotten(Struct, frozen=True, rename="camel"):
-    """How many were deleted, or would be."""
+class PrunedHistory(Struct, frozen=True, rename="camel"):
+    """The numbers of deleted rows, or of rows to delete."""
 
     pruned: Pruned
     lot_events: int
@@ -48,34 +49,32 @@ class Forgotten(Struct, frozen=True, rename="camel"):
 @app.default
 def prune(
     *,
-    older_than: Annotated[str, Parameter(help="how old, like 90d, 12h or 26w")],
-    dry_run: Annotated[bool, switch("only count what would go")] = False,
-    yes: Annotated[bool, switch("do not ask first")] = False,
-    flags: DatabaseFlags = DATABASE,
-    as_json: Json = False,
+    older_than: Annotated[str, Parameter(help="the age, like 90d, 12h or 26w")],
+    dry_run: Annotated[bool, option("only count the rows")] = False,
+    yes: Annotated[bool, option("do not ask first")] = False,
+    options: DatabaseOptions = DATABASE,
 ) -> int:
-    """Delete old events, runs, versions, transitions, backfills and replays that nothing needs."""
+    """Delete old events, runs, versions, log entries, backfills and replays."""
     span = read_span(older_than)
     now = system_clock()
     before = format_time(cutoff(lambda: now, span))
     if not yes and not dry_run and not sys.stdin.isatty():
-        raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
-    with opened(flags) as database:
-        if not yes and not dry_run and not _agreed(_prune(database, now, span, dry_run=True)):
+        raise Invalid("stdin is not a terminal; pass --yes to delete, or --dry-run to count")
+    with opened(options) as database:
+        if not yes and not dry_run and not _confirm(_prune(database, now, span, dry_run=True)):
             note("nothing was deleted")
-            return 1
-        gone = _prune(database, now, span, dry_run=dry_run)
-    if as_json:
-        found = msgspec.to_builtins(gone)
-        write_json({"olderThan": before, "dryRun": dry_run, **found})
-        return 0
+            return exit_codes.FAILED
+        pruned = _prune(database, now, span, dry_run=dry_run)
+    if options.json:
+        write_json({"olderThan": before, "dryRun": dry_run, **msgspec.to_builtins(pruned)})
+        return exit_codes.DONE
     write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(before)} UTC:")
-    _write(gone)
-    return 0
+    _write(pruned)
+    return exit_codes.DONE
 
 
-def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> Forgotten:
-    with err().status("looking") as status:
+def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> PrunedHistory:
+    with err().status("searching") as status:
         pruned = retention.prune(
             database,
             lambda: now,
@@ -85,22 +84,22 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> F
             progress=lambda pruned: status.update(str(pruned)),
         )
         others = (
-            forget(database, lambda: now, span, dry_run=dry_run)
-            for forget in (prune_outbox, prune_log, prune_backfills, prune_replays)
+            prune_rows(database, lambda: now, span, dry_run=dry_run)
+            for prune_rows in (prune_outbox, prune_log, prune_backfills, prune_replays)
         )
-        return Forgotten(pruned, *others)
+        return PrunedHistory(pruned, *others)
 
 
-def _agreed(counted: Forgotten) -> bool:
-    _write(counted)
-    note("Delete these? They cannot be brought back. [y/N]")
+def _confirm(history: PrunedHistory) -> bool:
+    _write(history)
+    note("Delete these rows? They cannot be restored. [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(gone: Forgotten) -> None:
-    pruned = gone.pruned
+def _write(history: PrunedHistory) -> None:
+    pruned = history.pruned
     write_table(
-        ("what", Column("how many", numbers=True)),
+        ("rows", Column("number", numbers=True)),
         (
             ("events", pruned.events),
             ("runs", pruned.runs),
@@ -108,9 +107,9 @@ def _write(gone: Forgotten) -> None:
             ("job versions", pruned.job_versions),
             ("sets of column lineage", pruned.column_sets),
             ("sets of inherited facets", pruned.facet_sets),
-            ("events of lots", gone.lot_events),
-            ("transitions of lots", gone.lot_log),
-            ("backfills", gone.backfills),
-            ("replays", gone.replays),
+            ("events of lots", history.lot_events),
+            ("transitions of lots", history.lot_log),
+            ("backfills", history.backfills),
+            ("replays", history.replays),
         ),
     )

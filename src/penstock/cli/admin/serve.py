@@ -2,7 +2,7 @@
 
 from cyclopts import App
 
-from penstock.cli.options import SERVER, ServerFlags
+from penstock.cli.options import SERVER, ServerOptions
 
 app = App(
     name="serve",
@@ -11,14 +11,13 @@ app = App(
   penstock serve --database postgresql://penstock@db/penstock --port 8080
   PENSTOCK_HOST=0.0.0.0 penstock serve     (needs a key: penstock keys create)
 
-It stops on SIGTERM and Ctrl-C; what is in flight is committed and answered
-first.""",
+On SIGTERM or Ctrl-C it answers open requests and stops.""",
 )
 
 
 @app.default
-def serve(*, flags: ServerFlags = SERVER) -> None:
-    """Run the server until it is told to stop."""
+def serve(*, options: ServerOptions = SERVER) -> None:
+    """Run the server until it is stopped."""
     from penstock.server import serve as server
 
-    server.serve(flags.load().settings)
+    server.serve(options.load().settings)

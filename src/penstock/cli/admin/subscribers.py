@@ -1,4 +1,4 @@
-"""`penstock subscribers`: who is told of what happens to lots."""
+"""`penstock subscribers`: webhooks and backends that receive events of lots."""
 
 import sys
 from pathlib import Path
@@ -7,9 +7,14 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 from msgspec import UNSET, UnsetType
 
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
-from penstock.cli.output import Cell, Column, write_fields, write_json, write_line, write_table
-from penstock.cli.times import show_time
+from penstock.cli.formats import show_time
+from penstock.cli.options import (
+    OPTIONS,
+    NamespaceFilter,
+    Options,
+    option,
+)
+from penstock.cli.output import Cell, Column, write_fields
 from penstock.errors import Invalid
 from penstock.schema.subscribers import Subscriber
 
@@ -21,9 +26,10 @@ app = App(
   penstock subscribers set marquez --kind openlineage --url http://marquez:5000
   penstock subscribers delete pager
 
-A webhook gets a signed POST for each event of a lot; a backend of kind
-openlineage gets our own runs as OpenLineage events. Each gets every event in
-its order, at least once: what is refused is tried again, ever more rarely.""",
+A webhook receives a signed POST for each event of a lot. A backend of kind
+openlineage receives the runs of Penstock as OpenLineage events. Each receives
+every event in order, at least once. Refused events are retried with growing
+delays.""",
 )
 
 Name = Annotated[str, Parameter(help="the subscriber")]
@@ -39,25 +45,19 @@ _COLUMNS = (
 
 
 @app.command(name="list")
-def list_subscribers(*, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """List subscribers, how far behind each is, and what went wrong last."""
-    with remote.connect() as client:
-        found = client.subscribers()
-    if as_json:
-        write_json(found)
-        return
-    write_table(_COLUMNS, map(_row, found.subscribers))
+def list_subscribers(*, options: Options = OPTIONS) -> None:
+    """List subscribers with their lag and last error."""
+    with options.connect() as client:
+        page = client.subscribers()
+    options.write_table(page, _COLUMNS, map(_row, page.subscribers))
 
 
 @app.command
-def show(name: Name, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
+def show(name: Name, /, *, options: Options = OPTIONS) -> None:
     """Show one subscriber."""
-    with remote.connect() as client:
-        found = client.subscriber(name)
-    if as_json:
-        write_json(found)
-        return
-    _write(found)
+    with options.connect() as client:
+        subscriber = client.subscriber(name)
+    options.write(subscriber, _write)
 
 
 @app.command(
@@ -68,58 +68,56 @@ def show(name: Name, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) 
     --secret-file pager.secret --namespace shop --dataset orders
   penstock subscribers set pager --kind webhook --url https://x.org/lots --after 0
 
-A secret is read from a file or, with -, from stdin: nobody sees it in the
-list of processes. One that is not given stays as it is.""",
+The secret comes from a file or, with -, from stdin, so that the list of
+processes does not show it. Without the option the secret stays as it is.""",
 )
 def set_subscriber(
     name: Name,
     /,
     *,
-    kind: Annotated[Literal["webhook", "openlineage"], Parameter(help="what it is told, and how")],
-    url: Annotated[str, Parameter(help="where it is told")],
+    kind: Annotated[Literal["webhook", "openlineage"], Parameter(help="the kind of events")],
+    url: Annotated[str, Parameter(help="its address")],
     secret_file: Annotated[
         str | None,
-        Parameter(allow_leading_hyphen=True, help="what signs calls, or the backend's key"),
+        Parameter(
+            allow_leading_hyphen=True, help="a file with the signing secret or the backend's key"
+        ),
     ] = None,
-    no_secret: Annotated[bool, switch("take its secret away")] = False,
-    namespace: Annotated[
-        str | None, Parameter(name=("--namespace", "-n"), help="only of this namespace")
-    ] = None,
-    dataset: Annotated[str | None, Parameter(help="only of datasets with this name")] = None,
+    no_secret: Annotated[bool, option("remove its secret")] = False,
+    namespace: NamespaceFilter = None,
+    dataset: Annotated[str | None, Parameter(help="only datasets with this name")] = None,
     after: Annotated[
-        int | None, Parameter(help="go on after this event; 0 is before the first")
+        int | None, Parameter(help="continue after this event; 0 begins at the first")
     ] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Make a subscriber, or change it; it is tried again at once."""
+    """Create or change a subscriber, and retry it at once."""
     secret = _secret(secret_file, no_secret)
-    with remote.connect() as client:
-        made = client.set_subscriber(
+    with options.connect() as client:
+        subscriber = client.set_subscriber(
             name, kind, url, secret=secret, namespace=namespace, dataset=dataset, after=after
         )
-    if as_json:
-        write_json(made)
-    else:
-        write_line(f"subscriber {name} is told of what comes after event {made.cursor}")
+    options.write_line(
+        subscriber, f"subscriber {name} receives the events after {subscriber.cursor}"
+    )
 
 
 @app.command
-def delete(name: Name, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """Tell a subscriber nothing more."""
-    with remote.connect() as client:
-        gone = client.delete_subscriber(name)
-    if as_json:
-        write_json(gone)
-    else:
-        write_line(f"subscriber {name} is deleted; it had all events up to {gone.cursor}")
+def delete(name: Name, /, *, options: Options = OPTIONS) -> None:
+    """Delete a subscriber."""
+    with options.connect() as client:
+        subscriber = client.delete_subscriber(name)
+    options.write_line(
+        subscriber,
+        f"subscriber {name} is deleted; it received all events up to {subscriber.cursor}",
+    )
 
 
-def _secret(file: str | None, taken_away: bool) -> str | UnsetType | None:
+def _secret(file: str | None, remove: bool) -> str | UnsetType | None:
     if file is None:
-        return None if taken_away else UNSET
-    if taken_away:
-        raise Invalid("--secret-file gives a secret and --no-secret takes it away; say one")
+        return None if remove else UNSET
+    if remove:
+        raise Invalid("--secret-file sets a secret and --no-secret removes it; omit one of them")
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -127,41 +125,41 @@ def _secret(file: str | None, taken_away: bool) -> str | UnsetType | None:
     return text.strip()
 
 
-def _row(found: Subscriber) -> tuple[Cell, ...]:
+def _row(subscriber: Subscriber) -> tuple[Cell, ...]:
     return (
-        found.name,
-        found.kind,
-        found.url,
-        _of(found),
-        found.lag,
-        found.failures,
-        found.last_error if found.failures else None,
+        subscriber.name,
+        subscriber.kind,
+        subscriber.url,
+        _of(subscriber),
+        subscriber.lag,
+        subscriber.failures,
+        subscriber.last_error if subscriber.failures else None,
     )
 
 
-def _of(found: Subscriber) -> str:
-    if found.dataset is None:
-        return found.namespace or "all"
-    return f"{found.namespace or '*'}/{found.dataset}"
+def _of(subscriber: Subscriber) -> str:
+    if subscriber.dataset is None:
+        return subscriber.namespace or "all"
+    return f"{subscriber.namespace or '*'}/{subscriber.dataset}"
 
 
-def _write(found: Subscriber) -> None:
+def _write(subscriber: Subscriber) -> None:
     write_fields(
         (
-            ("name", found.name),
-            ("kind", found.kind),
-            ("url", found.url),
-            ("signed", "yes" if found.has_secret else "no"),
-            ("of", _of(found)),
-            ("has had", f"events up to {found.cursor}"),
-            ("behind", f"{found.lag:,} events at most" if found.lag else "nothing"),
-            ("waiting since", show_time(found.waiting_since)),
-            ("last delivery", show_time(found.last_delivered_at)),
-            ("failures", f"{found.failures} in a row" if found.failures else None),
-            ("last error", found.last_error),
-            ("failed", show_time(found.last_failed_at)),
-            ("tried again", show_time(found.next_try_at)),
-            ("since", show_time(found.created_at)),
-            ("changed", show_time(found.updated_at)),
+            ("name", subscriber.name),
+            ("kind", subscriber.kind),
+            ("url", subscriber.url),
+            ("signed", "yes" if subscriber.has_secret else "no"),
+            ("of", _of(subscriber)),
+            ("received", f"events up to {subscriber.cursor}"),
+            ("behind", f"{subscriber.lag:,} events at most" if subscriber.lag else "nothing"),
+            ("waiting since", show_time(subscriber.waiting_since)),
+            ("last delivery", show_time(subscriber.last_delivered_at)),
+            ("failures", f"{subscriber.failures} in a row" if subscriber.failures else None),
+            ("last error", subscriber.last_error),
+            ("failed", show_time(subscriber.last_failed_at)),
+            ("next try", show_time(subscriber.next_try_at)),
+            ("created", show_time(subscriber.created_at)),
+            ("changed", show_time(subscriber.updated_at)),
         )
     )

@@ -1,20 +1,18 @@
-"""`penstock up`: the server, the ingest daemons and the engine of arcs in one process."""
+"""`penstock up`: server, ingest workers and arc engine in one process."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from typing import Annotated
+from dataclasses import dataclass
 
 from cyclopts import App, Parameter
 
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.executors import open_executor
 from penstock.arcs.workload.shell import command_rules
-from penstock.cli.arcs.work import begin, bound_arcs, lease_url, owner
-from penstock.cli.options import ServerFlags
-from penstock.cli.stopping import leave
-from penstock.config import Loaded, load
+from penstock.cli.arcs.start import arcs_to_run, begin, lease_url, owner
+from penstock.cli.options import Executor, IngestFolder, Objects, Queue, RunAs, ServerOptions
+from penstock.cli.stopping import exit_now
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
@@ -30,12 +28,11 @@ app = App(
   penstock up --database postgresql://penstock@db/penstock --objects s3://bucket/penstock
   penstock up --queue zookeeper://zk1:2181/penstock --executor dask://scheduler:8786
 
-It does what `penstock serve`, `penstock ingest work` and `penstock arcs work`
-do in processes of their own. Functions of arcs are imported from the current
-folder and from PYTHONPATH.
+It combines `penstock serve`, `penstock ingest start` and `penstock arcs start`.
+It imports functions of arcs from the current folder and PYTHONPATH.
 
-It stops on SIGTERM and Ctrl-C: what is in flight is committed and answered,
-what has begun is finished or given back.""",
+On SIGTERM or Ctrl-C it answers open requests, and finishes or releases running
+work.""",
 )
 
 _log = logging.getLogger(__name__)
@@ -43,59 +40,45 @@ _log = logging.getLogger(__name__)
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class UpFlags(ServerFlags):
-    """What the process may be told on the command line."""
+class UpOptions(ServerOptions):
+    """The settings of the process."""
 
-    queue: Annotated[
-        str | None, Parameter(help="where the queue is: database, or zookeeper://HOST:PORT/CHROOT")
-    ] = None
-    objects: Annotated[
-        str | None, Parameter(help="where objects are stored: file:///FOLDER, s3://BUCKET, …")
-    ] = None
-    ingest_folder: Annotated[
-        str | None, Parameter(help="where ingest jobs have their working folders")
-    ] = None
-    executor: Annotated[
-        str | None, Parameter(help="where workloads run: local, or dask://HOST:PORT")
-    ] = None
-    run_as: Annotated[
-        str | None, Parameter(help="the user that commands of arcs run as; needs root")
-    ] = None
-
-    def load(self) -> Loaded:
-        """The settings with these flags."""
-        return load(asdict(self))
+    queue: Queue = None
+    objects: Objects = None
+    ingest_folder: IngestFolder = None
+    executor: Executor = None
+    run_as: RunAs = None
 
 
-UP = UpFlags()
+UP = UpOptions()
 
 
 @app.default
-def up(*, flags: UpFlags = UP) -> None:
-    """Run everything in one process until it is told to stop."""
-    settings = flags.load().settings
+def up(*, options: UpOptions = UP) -> None:
+    """Run server, ingest workers and arc engine in one process."""
+    settings = options.load().settings
     begin(settings)
     raise_descriptor_limit()
     with (
         HttpServer.open(settings) as server,
         tracing.on(settings.traces, server.plane.identity),
-        at_work(server.plane) as workers,
+        background_work(server.plane) as workers,
     ):
         plane = server.plane
         follow_settings(plane.catalog, settings, plane.secrets, own_url=server.url)
         tune_interpreter()
         server.run()
-        _log.info("stopping: taking up nothing more")
-    _log.info("stopped: everything received is committed, what was begun is finished or given back")
+        _log.info("stopping: accepting no more work")
+    _log.info("stopped: received requests are committed, running work is finished or released")
     if workers.hanging:
-        leave()
+        exit_now()
 
 
 @contextmanager
-def at_work(plane: Plane) -> Iterator[Workers]:
-    """Have deposits and arcs worked on meanwhile."""
+def background_work(plane: Plane) -> Iterator[Workers]:
+    """Run ingest workers and an arc engine during a block."""
     settings = plane.settings
-    # A store in which two could create one key is refused before anything is run.
+    # Refuse a store that lets two writers create the same key before any work runs.
     plane.objects.check()
     with ExitStack() as stack:
         workers = Workers(plane.context)
@@ -110,7 +93,7 @@ def at_work(plane: Plane) -> Iterator[Workers]:
                 owner=owner(),
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
-                wanted=bound_arcs(settings),
+                wanted=arcs_to_run(settings),
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
                 rules=command_rules(settings),
                 secrets=plane.secrets,

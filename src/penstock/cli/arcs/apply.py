@@ -12,8 +12,8 @@ from msgspec import Struct
 from penstock.arcs.arrivals.arrival import Arrival
 from penstock.arcs.files import Declared, declared_in, read_declarations
 from penstock.arcs.spec import Arc
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
-from penstock.cli.output import note, write_json, write_line
+from penstock.cli.options import OPTIONS, Options, option
+from penstock.cli.output import note, write_line
 from penstock.client import ApiError, Client
 from penstock.errors import Invalid, NotFound
 from penstock.schema import arcs as docs
@@ -26,7 +26,7 @@ app = App(
   penstock arcs apply arcs.yaml
   penstock arcs apply shop.pipeline
 
-A file has a table for each arc, and for each dataset whose objects arrive:
+A file has a table for each arc, and for each dataset with arriving objects:
 
   namespace = "shop"
   [arcs.clean]
@@ -38,15 +38,15 @@ A file has a table for each arc, and for each dataset whose objects arrive:
   location = "s3://landing/raw"
   interval = "PT1H"
 
-A command finds its inputs as files, whose paths {task} tells, and leaves its
-lot in the folder {output}; what is in a bucket is fetched and uploaded for it.
-With workload = { command = [...], fetch = false } it gets only URLs to read.
+A command finds the paths of its input files in {task}, and writes its lot to
+the folder {output}. Penstock downloads and uploads objects of buckets.
+With workload = { command = [...], fetch = false } the command gets only URLs.
 
 In YAML the tables are mappings. A Python module has functions with
 @penstock.arc(inputs=["raw"], outputs=["clean"]) above them. It is imported
-from the current folder; engines must be able to import it, too. What is left
-out has its default. Arcs that are not named are left alone; `penstock arcs
-delete` forgets one.""",
+from the current folder, and engines must be able to import it too. Missing
+settings have their defaults. Other arcs stay as they are; `penstock arcs
+delete` deletes one.""",
 )
 
 _FILES = (".toml", ".yaml", ".yml")
@@ -55,7 +55,7 @@ Values = dict[str, Any]
 
 
 class Change(Struct, frozen=True):
-    """What is done to an arc or an arrival: for each setting, what it was and becomes."""
+    """The change of an arc or an arrival: the old and new value of each setting."""
 
     kind: str
     name: str
@@ -64,7 +64,7 @@ class Change(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True, rename="camel"):
-    """What applying did, or would do."""
+    """The changes that were applied, or would be."""
 
     dry_run: bool
     changes: list[Change]
@@ -72,35 +72,32 @@ class Applied(Struct, frozen=True, rename="camel"):
 
 @app.default
 def apply(
-    source: Annotated[str, Parameter(name="FILE|MODULE", help="what declares the arcs")],
+    source: Annotated[
+        str, Parameter(name="FILE|MODULE", help="the file or Python module with the arcs")
+    ],
     /,
     *,
-    dry_run: Annotated[bool, switch("only show what would change")] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    dry_run: Annotated[bool, option("only show the changes")] = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Declare arcs as a file or a Python module describes them: all of them, or none."""
-    wanted = read_source(source)
-    with remote.connect() as client:
-        there = {(arc.namespace, arc.name): arc for arc in client.arcs().arcs}
-        done = [compared_arc(arc, there.get((arc.namespace, arc.name))) for arc in wanted.arcs]
-        done += [compared_arrival(each, _arrival(client, each)) for each in wanted.arrivals]
+    """Declare the arcs of a file or a Python module: all of them, or none."""
+    declared = read_source(source)
+    with options.connect() as client:
+        arcs = {(arc.namespace, arc.name): arc for arc in client.arcs().arcs}
+        changes = [_compare_arc(arc, arcs.get((arc.namespace, arc.name))) for arc in declared.arcs]
+        changes += [_compare_arrival(each, _arrival(client, each)) for each in declared.arrivals]
         client.declare(
-            [_plain(arc) for arc in wanted.arcs],
-            [_plain(arrival) for arrival in wanted.arrivals],
+            [_plain(arc) for arc in declared.arcs],
+            [_plain(arrival) for arrival in declared.arrivals],
             dry_run=dry_run,
         )
-    if as_json:
-        write_json(Applied(dry_run, done))
-        return
-    for change in done:
-        _write(change, dry_run=dry_run)
-    if not dry_run:
-        note("`penstock arcs work` runs them, `penstock arcs status` shows where they stand")
+    options.write(Applied(dry_run, changes), _write)
+    if not dry_run and not options.json:
+        note("`penstock arcs start` runs them, `penstock arcs status` shows their progress")
 
 
 def read_source(source: str) -> Declared:
-    """What a file or a module declares."""
+    """Read the arcs and arrivals of a file or a module."""
     path = Path(source)
     if path.suffix in _FILES:
         return read_declarations(path)
@@ -123,33 +120,34 @@ def read_source(source: str) -> Declared:
     return declared_in(module)
 
 
-def compared_arc(arc: Arc, before: docs.ShownArc | None) -> Change:
-    """What would change of an arc."""
+def _compare_arc(arc: Arc, before: docs.ShownArc | None) -> Change:
     name = f"{arc.namespace}/{arc.name}"
     wanted = _plain(arc)
     if before is None:
-        return Change("arc", name, True, _said(wanted, Arc))
-    return Change("arc", name, False, _compared(wanted, _snake(before)))
+        return Change("arc", name, True, _custom_values(wanted, Arc))
+    return Change("arc", name, False, _changed_values(wanted, _snake(before)))
 
 
-def compared_arrival(arrival: Arrival, before: ShownArrival | None) -> Change:
-    """What would change of an arrival."""
+def _compare_arrival(arrival: Arrival, before: ShownArrival | None) -> Change:
     name = f"{arrival.namespace}/{arrival.dataset}"
     wanted = _plain(arrival)
     if before is None:
-        return Change("arrival", name, True, _said(wanted, Arrival))
-    return Change("arrival", name, False, _compared(wanted, _snake(before)))
+        return Change("arrival", name, True, _custom_values(wanted, Arrival))
+    return Change("arrival", name, False, _changed_values(wanted, _snake(before)))
 
 
-def _compared(wanted: Values, there: Values) -> dict[str, tuple[Any, Any]]:
+def _changed_values(wanted: Values, there: Values) -> dict[str, tuple[Any, Any]]:
     return {key: (there[key], new) for key, new in wanted.items() if there[key] != new}
 
 
-def _said(wanted: Values, kind: type[Arc] | type[Arrival]) -> dict[str, tuple[Any, Any]]:
-    """What is not simply the default."""
+def _custom_values(wanted: Values, kind: type[Arc] | type[Arrival]) -> dict[str, tuple[Any, Any]]:
+    """Return the values that differ from the defaults, without names."""
     defaults = {f.name: f.default for f in msgspec.structs.fields(kind)}
-    said = {key: value for key, value in wanted.items() if value != _plain(_default(defaults[key]))}
-    return {key: (None, value) for key, value in said.items() if key not in ("name", "namespace")}
+    return {
+        key: (None, value)
+        for key, value in wanted.items()
+        if key not in ("name", "namespace") and value != _plain(_default(defaults[key]))
+    }
 
 
 def _default(value: Any) -> Any:
@@ -157,12 +155,12 @@ def _default(value: Any) -> Any:
 
 
 def _plain(value: object) -> Any:
-    """A declaration as JSON has it."""
+    """Convert a declaration to plain JSON values."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _snake(document: Any) -> Any:
-    """A document of the server as plain values, under the names that declarations have."""
+    """Convert a document of the server to plain values with snake_case names."""
     if isinstance(document, Struct):
         return {key: _snake(getattr(document, key)) for key in document.__struct_fields__}
     if isinstance(document, tuple | list):
@@ -179,13 +177,18 @@ def _arrival(client: Client, arrival: Arrival) -> ShownArrival | None:
         return None
 
 
-def _write(change: Change, *, dry_run: bool) -> None:
+def _write(applied: Applied) -> None:
+    for change in applied.changes:
+        _write_change(change, dry_run=applied.dry_run)
+
+
+def _write_change(change: Change, *, dry_run: bool) -> None:
     verb = "would be" if dry_run else "is"
     what = f"{change.kind} {change.name}"
     if not change.made and not change.changes:
-        write_line(f"{what} is as it is declared")
+        write_line(f"{what} is unchanged")
         return
-    write_line(f"{what} {verb} {'made' if change.made else 'changed'}")
+    write_line(f"{what} {verb} {'created' if change.made else 'changed'}")
     for key, (before, after) in change.changes.items():
         old = "" if change.made else f"{_text(before)} → "
         write_line(f"  {key}: {old}{_text(after)}")
@@ -198,7 +201,7 @@ def _text(value: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """The value without what says nothing."""
+    """Drop empty values."""
     if isinstance(value, dict):
         return {key: _short(each) for key, each in value.items() if each not in (None, "", [], {})}
     return [_short(each) for each in value] if isinstance(value, list) else value

@@ -1,22 +1,18 @@
-"""`penstock arrivals`: where the objects of datasets arrive."""
+"""`penstock arrivals`."""
 
-from typing import Annotated
+from cyclopts import App
 
-from cyclopts import App, Parameter
-
-from penstock.cli.ingest.watch import show_bytes
-from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags
+from penstock.cli.formats import show_bytes, show_time
+from penstock.cli.options import OPTIONS, Namespace, Options
 from penstock.cli.output import (
     Cell,
     Column,
     note,
     write_fields,
-    write_json,
     write_line,
     write_table,
 )
-from penstock.cli.targets import exact_dataset, find_dataset
-from penstock.cli.times import show_time
+from penstock.cli.targets import Dataset, exact_dataset, find_dataset
 from penstock.schema.arrivals import ShownArrival
 
 app = App(
@@ -26,120 +22,99 @@ app = App(
   penstock arrivals show shop/orders
   penstock arrivals delete shop/orders
 
-They are declared with `penstock arcs apply FILE`, and engines look at them.""",
+Declare arrivals with `penstock arcs apply FILE`. Engines watch their locations.""",
 )
 
-Dataset = Annotated[str, Parameter(help="the dataset: NAME or NAMESPACE/NAME")]
 _COLUMNS = (
     Column("dataset", whole=True),
     "location",
     "lots",
     "late",
     Column("open from", whole=True),
-    "amiss",
+    "problem",
 )
 
 
 @app.command(name="list")
-def list_arrivals(
-    *, namespace: Namespace = None, remote: RemoteFlags = REMOTE, as_json: Json = False
-) -> None:
-    """List where datasets arrive, how far each has come, and what is amiss there."""
-    with remote.connect() as client:
-        found = client.arrivals(namespace)
-    if as_json:
-        write_json(found)
+def list_arrivals(*, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """List the locations where objects arrive, with their progress and problems."""
+    with options.connect() as client:
+        page = client.arrivals(namespace)
+    if not page.arrivals and not options.json:
+        note("there are no arrivals yet; declare one with `penstock arcs apply FILE`")
         return
-    if not found.arrivals:
-        note("nothing arrives yet; declare where it does with `penstock arcs apply FILE`")
-        return
-    write_table(_COLUMNS, map(_row, found.arrivals))
+    options.write_table(page, _COLUMNS, map(_row, page.arrivals))
 
 
 @app.command
-def show(
-    dataset: Dataset,
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Show where a dataset arrives, how far it has come, and what was refused."""
-    with remote.connect() as client:
-        found = client.arrival(*find_dataset(client, dataset, namespace))
-    if as_json:
-        write_json(found)
-        return
-    _write(found)
+def show(dataset: Dataset, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Show the location of a dataset's objects, its progress, and refused objects."""
+    with options.connect() as client:
+        arrival = client.arrival(*find_dataset(client, dataset, namespace))
+    options.write(arrival, _write)
 
 
 @app.command
-def delete(
-    dataset: Dataset,
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Watch a location no more; the lots stay, and so does which object is in which."""
-    with remote.connect() as client:
-        found = client.arrival(*exact_dataset(client, dataset, namespace))
-        client.delete_arrival(found.namespace, found.dataset)
-    if as_json:
-        write_json(found)
-    else:
-        write_line(f"{found.location} is not watched any more for {_name(found)}; its lots stay")
-
-
-def _name(found: ShownArrival) -> str:
-    return f"{found.namespace}/{found.dataset}"
-
-
-def _row(found: ShownArrival) -> tuple[Cell, ...]:
-    return (
-        _name(found),
-        found.location,
-        found.interval or "by name",
-        found.late,
-        show_time(found.open_from),
-        found.failed.error if found.failed is not None else _untaken(found),
+def delete(dataset: Dataset, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Stop watching a location; its lots and their objects stay."""
+    with options.connect() as client:
+        arrival = client.arrival(*exact_dataset(client, dataset, namespace))
+        client.delete_arrival(arrival.namespace, arrival.dataset)
+    options.write_line(
+        arrival, f"{arrival.location} is no longer watched for {_name(arrival)}; its lots stay"
     )
 
 
-def _untaken(found: ShownArrival) -> str | None:
-    """The objects that can be in no lot, in words."""
-    if found.untaken is None:
+def _name(arrival: ShownArrival) -> str:
+    return f"{arrival.namespace}/{arrival.dataset}"
+
+
+def _row(arrival: ShownArrival) -> tuple[Cell, ...]:
+    return (
+        _name(arrival),
+        arrival.location,
+        arrival.interval or "by name",
+        arrival.late,
+        show_time(arrival.open_from),
+        arrival.failed.error if arrival.failed is not None else _untaken(arrival),
+    )
+
+
+def _untaken(arrival: ShownArrival) -> str | None:
+    """Describe the objects that fit no lot."""
+    if arrival.untaken is None:
         return None
-    one = found.untaken
-    return f"{one.count:,} can be in no lot, such as {one.example!r}: {one.reason}"
+    untaken = arrival.untaken
+    return f"{untaken.count:,} fit no lot, such as {untaken.example!r}: {untaken.reason}"
 
 
-def _write(found: ShownArrival) -> None:
-    failed, most = found.failed, found.digest_bytes_max
+def _write(arrival: ShownArrival) -> None:
+    failed, digest_max = arrival.failed, arrival.digest_bytes_max
     write_fields(
         (
-            ("dataset", f"{_name(found)}, version {found.version}"),
-            ("location", found.location),
-            ("lots", found.interval or "by name"),
-            ("time", found.time),
-            ("pattern", found.pattern or None),
-            ("grace", f"{found.grace_seconds} s"),
-            ("late", found.late),
-            ("start", found.start or None),
-            ("no objects", "the lot is " + found.missing if found.interval else None),
-            ("digests", f"of objects up to {show_bytes(most)}" if most else "are not made"),
-            ("open from", show_time(found.open_from)),
+            ("dataset", f"{_name(arrival)}, version {arrival.version}"),
+            ("location", arrival.location),
+            ("lots", arrival.interval or "by name"),
+            ("time", arrival.time),
+            ("pattern", arrival.pattern or None),
+            ("grace", f"{arrival.grace_seconds} s"),
+            ("late", arrival.late),
+            ("start", arrival.start or None),
+            ("no objects", "the lot is " + arrival.missing if arrival.interval else None),
+            (
+                "digests",
+                f"of objects up to {show_bytes(digest_max)}" if digest_max else "are not made",
+            ),
+            ("open from", show_time(arrival.open_from)),
             ("cannot look", f"since {show_time(failed.since)}: {failed.error}" if failed else None),
-            ("objects", _untaken(found)),
-            ("since", show_time(found.created_at)),
-            ("changed", show_time(found.updated_at)),
+            ("objects", _untaken(arrival)),
+            ("since", show_time(arrival.created_at)),
+            ("changed", show_time(arrival.updated_at)),
         )
     )
-    if found.refused:
+    if arrival.refused:
         write_line()
         write_table(
             ("refused", Column("lot", whole=True), Column("size", numbers=True), "at"),
-            ((r.uri, r.lot, show_bytes(r.size), show_time(r.at)) for r in found.refused),
+            ((r.uri, r.lot, show_bytes(r.size), show_time(r.at)) for r in arrival.refused),
         )

@@ -1,4 +1,4 @@
-"""`penstock arcs status`: where all arcs stand, and what is running."""
+"""`penstock arcs status`."""
 
 import time
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.arcs.arcs import EMPTY, STATES, write_arcs
-from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags, switch
-from penstock.cli.output import Column, note, out, write_json, write_line, write_table
-from penstock.cli.times import show_time
+from penstock.cli.formats import show_time
+from penstock.cli.options import OPTIONS, Namespace, Options, option
+from penstock.cli.output import Column, note, out, write_line, write_table
 from penstock.client import ApiError, Client
 from penstock.schema.arcs import ShownArc
 from penstock.schema.locks import Lock
@@ -27,8 +27,8 @@ app = App(
   penstock arcs status --watch
   penstock arcs status --json | jq '.arcs[].counts'
 
-Lots are counted up to a thousand of each kind, and + says that there are more.
---watch draws it anew until Ctrl-C.""",
+Each count ends at a thousand; + means that there are more. --watch updates the
+table until Ctrl-C.""",
 )
 
 _RUNNING_MAX = 20
@@ -36,7 +36,7 @@ _NOT_FOUND = 404
 
 
 class RunningLot(Struct, frozen=True, rename="camel"):
-    """A lot that is being worked on, and how many of its parts are done."""
+    """A running lot, and its progress in parts."""
 
     arc: str
     lot: str
@@ -47,7 +47,7 @@ class RunningLot(Struct, frozen=True, rename="camel"):
 
 
 class Status(Struct, frozen=True):
-    """Where arcs stand, and what is running."""
+    """All arcs and running lots."""
 
     arcs: Sequence[ShownArc]
     running: Sequence[RunningLot]
@@ -56,36 +56,34 @@ class Status(Struct, frozen=True):
 @app.default
 def status(
     *,
-    watch: Annotated[bool, switch("draw it anew until told to stop")] = False,
-    interval: Annotated[float, Parameter(help="seconds from one look to the next")] = 1.0,
+    watch: Annotated[bool, option("update it until it is stopped")] = False,
+    interval: Annotated[float, Parameter(help="seconds between updates")] = 1.0,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Show where all arcs stand, and what is running."""
-    with remote.connect() as client:
-        if watch and not as_json:
+    """Show the lots of all arcs by state, and running lots."""
+    with options.connect() as client:
+        if watch and not options.json:
             _watch(client, namespace, interval)
             return
-        found = look(client, namespace)
-    if as_json:
-        write_json(found)
+        current = fetch_status(client, namespace)
+    options.write(current, _write)
+
+
+def _write(current: Status) -> None:
+    write_arcs(current.arcs)
+    if not current.arcs:
         return
-    if not found.arcs:
-        for line in EMPTY.splitlines():
-            note(line)
-        return
-    write_arcs(found.arcs)
     write_line()
-    if found.running:
+    if current.running:
         columns = ("running", "lot", "parts done", "by", Column("since", whole=True))
-        write_table(columns, map(_row, found.running))
+        write_table(columns, map(_row, current.running))
     else:
-        note(_idle(found.arcs))
+        note(_idle(current.arcs))
 
 
-def look(client: Client, namespace: str | None) -> Status:
-    """Where arcs stand now."""
+def fetch_status(client: Client, namespace: str | None) -> Status:
+    """Fetch all arcs and running lots."""
     arcs = client.arcs(namespace).arcs
     names = {(arc.namespace, arc.name): arc for arc in arcs}
     if not any(arc.counts.running for arc in arcs):
@@ -121,27 +119,27 @@ def _row(lot: RunningLot) -> tuple[str, str, str, str, str]:
 
 def _idle(arcs: Sequence[ShownArc]) -> str:
     if any(arc.counts.ready for arc in arcs):
-        return "nothing is running, though lots are ready; start an engine: `penstock arcs work`"
-    return "nothing is running"
+        return "no lot is running, but lots are ready; start an engine: `penstock arcs start`"
+    return "no lot is running"
 
 
 def _watch(client: Client, namespace: str | None, interval: float) -> None:
     console = out()
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(_drawn(look(client, namespace)), refresh=True)
+            live.update(_draw(fetch_status(client, namespace)), refresh=True)
             time.sleep(interval)
 
 
-def _drawn(found: Status) -> RenderableType:
+def _draw(current: Status) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("arc", no_wrap=True)
     for state in STATES:
         table.add_column(state, justify="right", no_wrap=True)
-    for arc in found.arcs:
+    for arc in current.arcs:
         counts = [arc.counts.shown(state) for state in STATES]
         table.add_row(f"{arc.namespace}/{arc.name}", *counts)
-    lines = [Text("  ".join(filter(None, _row(lot)))) for lot in found.running]
-    if not found.arcs:
+    lines = [Text("  ".join(filter(None, _row(lot)))) for lot in current.running]
+    if not current.arcs:
         return Text(EMPTY)
-    return Lines(table, Text(), *(lines or [Text(_idle(found.arcs))]))
+    return Lines(table, Text(), *(lines or [Text(_idle(current.arcs))]))

@@ -5,34 +5,44 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
-from penstock.cli.output import (
-    Cell,
-    Column,
-    write_fields,
-    write_json,
-    write_line,
-    write_rest,
-    write_table,
+from penstock.cli.formats import show_time
+from penstock.cli.lots.holds import write_held, write_released
+from penstock.cli.options import (
+    OPTIONS,
+    Limit,
+    Namespace,
+    NamespaceFilter,
+    Offset,
+    Options,
+    Reason,
+    option,
 )
+from penstock.cli.output import Column, write_fields, write_line, write_rest, write_table
+from penstock.cli.targets import Dataset as Name
 from penstock.cli.targets import deleted_dataset, exact_dataset, find_dataset
-from penstock.cli.times import show_time
 from penstock.client import Client
 from penstock.client.names import read_name
-from penstock.schema.catalog import Dataset, DatasetField, Datasets, DatasetVersion, EntityId
+from penstock.schema.catalog import (
+    Dataset,
+    Datasets,
+    DatasetVersion,
+    DatasetVersions,
+    EntityId,
+)
 
 app = App(
     name="datasets",
     help_epilogue="""Examples:
   penstock datasets list --namespace warehouse
-  penstock datasets create warehouse/raw.orders --description "as the shop sends them"
+  penstock datasets create warehouse/raw.orders --description "orders of the shop"
   penstock datasets show warehouse/marts.daily_revenue
   penstock datasets versions daily_revenue --json
-  penstock datasets tag warehouse/staging.customers pii --field email""",
+  penstock datasets tag warehouse/staging.customers pii --field email
+  penstock datasets hold shop/raw --why "the disk is being replaced"
+  penstock datasets release shop/raw --why tested""",
 )
 
-Name = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
-MAKER_WIDTH_MAX = 32
+_MAKER_WIDTH_MAX = 32
 _PAGE = 1000
 
 
@@ -42,50 +52,54 @@ def create(
     /,
     *,
     namespace: Namespace = None,
-    description: Annotated[str | None, Parameter(help="what it holds")] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    description: Annotated[str | None, Parameter(help="what it contains")] = None,
+    options: Options = OPTIONS,
 ) -> None:
-    """Create a dataset that is not there yet, with its namespace."""
+    """Create a dataset, and its namespace if that is new."""
     at = EntityId(namespace, name) if namespace is not None else read_name(name)
-    with remote.connect() as client:
+    with options.connect() as client:
         created = client.create_dataset(at.namespace, at.name, description=description)
-    if as_json:
-        write_json(created)
-        return
-    if created.is_namespace_new:
+    if created.is_namespace_new and not options.json:
         write_line(f"namespace {created.namespace} is created")
-    write_line(f"dataset {created.namespace}/{created.name} is created")
+    options.write_line(created, f"dataset {created.namespace}/{created.name} is created")
 
 
 @app.command(name="list")
 def list_datasets(
     *,
-    namespace: Annotated[
-        str | None, Parameter(name=("--namespace", "-n"), help="only those of this namespace")
-    ] = None,
+    namespace: NamespaceFilter = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """List datasets by name."""
-    with remote.connect() as client:
+    with options.connect() as client:
         if namespace is None:
-            found = _of_all_namespaces(client, limit, offset)
+            page = _list_all(client, limit, offset)
         else:
-            found = client.datasets(namespace, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
+            page = client.datasets(namespace, limit=limit, offset=offset)
+    options.write_table(
+        page,
         ("dataset", "namespace", "version", Column("updated", whole=True), "tags"),
         (
             (d.name, d.namespace, _number(d), show_time(d.updated_at), ", ".join(d.tags))
-            for d in found.datasets
+            for d in page.datasets
         ),
+        total_count=page.total_count,
+        offset=offset,
     )
-    write_rest(len(found.datasets), found.total_count, offset)
+
+
+def _list_all(client: Client, limit: int, offset: int) -> Datasets:
+    """Concatenate the lists of all namespaces."""
+    datasets: list[Dataset] = []
+    total = 0
+    for namespace in _namespaces(client):
+        skip = max(0, offset - total)
+        page = client.datasets(namespace, limit=limit - len(datasets), offset=skip)
+        datasets += page.datasets
+        total += page.total_count
+    return Datasets(tuple(datasets), total)
 
 
 def _namespaces(client: Client) -> Iterator[str]:
@@ -95,63 +109,38 @@ def _namespaces(client: Client) -> Iterator[str]:
         offset += len(page)
 
 
-def _of_all_namespaces(client: Client, limit: int, offset: int) -> Datasets:
-    """The lists of all namespaces, one after the other, as if they were one."""
-    shown: list[Dataset] = []
-    total = 0
-    for namespace in _namespaces(client):
-        skip = max(0, offset - total)
-        wanted = limit - len(shown)
-        page = client.datasets(namespace, limit=wanted, offset=skip)
-        shown += page.datasets
-        total += page.total_count
-    return Datasets(tuple(shown), total)
-
-
 @app.command
-def show(
-    name: Name,
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
+def show(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
     """Show a dataset with its fields."""
-    with remote.connect() as client:
-        found = client.dataset(*find_dataset(client, name, namespace))
-    if as_json:
-        write_json(found)
-        return
-    write_fields(_about(found))
-    if found.fields:
-        write_line()
-        _write_schema(found.fields)
+    with options.connect() as client:
+        dataset = client.dataset(*find_dataset(client, name, namespace))
+    options.write(dataset, _write_dataset)
 
 
-def _about(dataset: Dataset) -> list[tuple[str, Cell]]:
+def _write_dataset(dataset: Dataset) -> None:
     aliases = dataset.aliases or ()
-    return [
-        ("dataset", dataset.name),
-        ("namespace", dataset.namespace),
-        ("source", dataset.source_name),
-        ("description", dataset.description),
-        ("tags", ", ".join(dataset.tags)),
-        ("version", _number(dataset)),
-        ("version id", dataset.current_version),
-        ("modified", show_time(dataset.last_modified_at)),
-        ("lifecycle", dataset.last_lifecycle_state),
-        ("also known as", ", ".join(f"{a.namespace}/{a.name}" for a in aliases)),
-        ("node", f"dataset:{dataset.namespace}:{dataset.name}"),
-        ("deleted", "yes" if dataset.deleted else None),
-    ]
-
-
-def _write_schema(fields: Sequence[DatasetField]) -> None:
-    write_table(
-        ("field", "type", "tags", "description"),
-        ((f.name, f.type, ", ".join(f.tags), f.description) for f in fields),
+    write_fields(
+        [
+            ("dataset", dataset.name),
+            ("namespace", dataset.namespace),
+            ("source", dataset.source_name),
+            ("description", dataset.description),
+            ("tags", ", ".join(dataset.tags)),
+            ("version", _number(dataset)),
+            ("version id", dataset.current_version),
+            ("modified", show_time(dataset.last_modified_at)),
+            ("lifecycle", dataset.last_lifecycle_state),
+            ("aliases", ", ".join(f"{each.namespace}/{each.name}" for each in aliases)),
+            ("node", f"dataset:{dataset.namespace}:{dataset.name}"),
+            ("deleted", "yes" if dataset.deleted else None),
+        ]
     )
+    if dataset.fields:
+        write_line()
+        write_table(
+            ("field", "type", "tags", "description"),
+            ((f.name, f.type, ", ".join(f.tags), f.description) for f in dataset.fields),
+        )
 
 
 @app.command
@@ -162,30 +151,30 @@ def versions(
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List the versions of a dataset, newest first, and how its fields changed."""
-    with remote.connect() as client:
-        named = find_dataset(client, name, namespace)
-        found = client.dataset_versions(*named, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_versions(found.versions)
-    write_rest(len(found.versions), found.total_count, offset)
+    """List the versions of a dataset with the changes of its fields, newest first."""
+
+    def write_text(page: DatasetVersions) -> None:
+        write_versions(page.versions)
+        write_rest(len(page.versions), page.total_count, offset)
+
+    with options.connect() as client:
+        at = find_dataset(client, name, namespace)
+        page = client.dataset_versions(*at, limit=limit, offset=offset)
+    options.write(page, write_text)
 
 
 def write_versions(versions: Sequence[DatasetVersion]) -> None:
-    """Versions, each with what its fields have that those of the one before had not."""
+    """Write versions, each with the fields that differ from the version before."""
     older = [*versions[1:], None]
     makers = [_maker(version) for version in versions]
-    short = all(len(maker) <= MAKER_WIDTH_MAX for maker in makers)
+    is_short = all(len(maker) <= _MAKER_WIDTH_MAX for maker in makers)
     write_table(
         (
             Column("version", whole=True),
             Column("created", whole=True),
-            Column("made by", whole=True) if short else "made by",
+            Column("made by", whole=is_short),
             "fields",
         ),
         (
@@ -201,17 +190,17 @@ def write_versions(versions: Sequence[DatasetVersion]) -> None:
 
 
 def changes(version: DatasetVersion, before: DatasetVersion | None) -> str:
-    """How the fields of a version differ from those of the one before it."""
-    now = {field.name: field.type for field in version.fields}
+    """Describe how the fields of a version differ from those of the version before."""
+    new = {field.name: field.type for field in version.fields}
     if before is None:
-        return ", ".join(now)
-    was = {field.name: field.type for field in before.fields}
-    parts = [f"+{name}" for name in now if name not in was]
-    parts += [f"-{name}" for name in was if name not in now]
+        return ", ".join(new)
+    old = {field.name: field.type for field in before.fields}
+    parts = [f"+{name}" for name in new if name not in old]
+    parts += [f"-{name}" for name in old if name not in new]
     parts += [
-        f"{name}: {was[name]} to {now[name]}"
-        for name in now
-        if name in was and was[name] != now[name]
+        f"{name}: {old[name]} to {new[name]}"
+        for name in new
+        if name in old and old[name] != new[name]
     ]
     return ", ".join(parts) or "same"
 
@@ -223,34 +212,56 @@ def _maker(version: DatasetVersion) -> str:
     return run.job.name if run.state == "COMPLETED" else f"{run.job.name} {run.state}"
 
 
-@app.command
-def delete(
-    name: Name,
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Hide a dataset, until it is restored or written again."""
-    with remote.connect() as client:
-        found = client.delete_dataset(*exact_dataset(client, name, namespace))
-    _tell(found, "is deleted; `penstock datasets restore` brings it back", as_json)
+def _version_label(version: DatasetVersion) -> str:
+    if version.is_unconfirmed:
+        return f"V{version.number} unconfirmed"
+    return f"V{version.number}{' current' if version.is_current else ''}"
 
 
 @app.command
-def restore(
+def hold(
     name: Name,
     /,
     *,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Bring back a deleted dataset; name it by NAMESPACE/NAME."""
-    with remote.connect() as client:
-        found = client.restore_dataset(*deleted_dataset(client, name, namespace))
-    _tell(found, "is back", as_json)
+    """Hold a dataset until it is released: jobs that read or write its lots stop."""
+    with options.connect() as client:
+        held = client.hold_dataset(*exact_dataset(client, name, namespace), why)
+    write_held(options, held, why)
+
+
+@app.command
+def release(
+    name: Name,
+    /,
+    *,
+    why: Reason,
+    namespace: Namespace = None,
+    options: Options = OPTIONS,
+) -> None:
+    """End the hold of a dataset, and list the holds that still stop its jobs."""
+    with options.connect() as client:
+        released = client.unhold_dataset(*exact_dataset(client, name, namespace), why)
+    write_released(options, released)
+
+
+@app.command
+def delete(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Hide a dataset until it is restored or written again."""
+    with options.connect() as client:
+        dataset = client.delete_dataset(*exact_dataset(client, name, namespace))
+    _write_change(dataset, "is deleted; `penstock datasets restore` restores it", options)
+
+
+@app.command
+def restore(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Restore a deleted dataset, named NAMESPACE/NAME."""
+    with options.connect() as client:
+        dataset = client.restore_dataset(*deleted_dataset(client, name, namespace))
+    _write_change(dataset, "is restored", options)
 
 
 @app.command
@@ -260,17 +271,16 @@ def tag(
     /,
     *,
     field: Annotated[str | None, Parameter(help="the field to tag, not the dataset")] = None,
-    remove: Annotated[bool, switch("take the tag off")] = False,
+    remove: Annotated[bool, option("remove the tag")] = False,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Put a tag on a dataset or one of its fields."""
-    with remote.connect() as client:
+    """Tag a dataset or one of its fields, or remove a tag."""
+    with options.connect() as client:
         change = client.untag_dataset if remove else client.tag_dataset
-        found = change(*exact_dataset(client, name, namespace), tag_name, field)
+        dataset = change(*exact_dataset(client, name, namespace), tag_name, field)
     done = f"{'is no longer' if remove else 'is'} tagged {tag_name}"
-    _tell(found, f"{done} on field {field}" if field else done, as_json)
+    _write_change(dataset, f"{done} on field {field}" if field else done, options)
 
 
 def _number(dataset: Dataset) -> str:
@@ -278,14 +288,5 @@ def _number(dataset: Dataset) -> str:
     return "" if number is None else f"V{number}"
 
 
-def _tell(dataset: Dataset, what: str, as_json: bool) -> None:
-    if as_json:
-        write_json(dataset)
-    else:
-        write_line(f"dataset {dataset.namespace}/{dataset.name} {what}")
-
-
-def _version_label(version: DatasetVersion) -> str:
-    if version.is_unconfirmed:
-        return f"V{version.number} unconfirmed"
-    return f"V{version.number}{' current' if version.is_current else ''}"
+def _write_change(dataset: Dataset, done: str, options: Options) -> None:
+    options.write_line(dataset, f"dataset {dataset.namespace}/{dataset.name} {done}")

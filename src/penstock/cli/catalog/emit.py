@@ -1,4 +1,4 @@
-"""`penstock emit`: OpenLineage events from a file to the server."""
+"""`penstock emit`."""
 
 import sys
 import time
@@ -13,8 +13,9 @@ from msgspec import Raw, Struct
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 from penstock.catalog.events.parse import why_not_json
-from penstock.cli.options import REMOTE, Json, RemoteFlags
-from penstock.cli.output import complain, counted, err, note, write_json, write_line
+from penstock.cli import exit_codes
+from penstock.cli.options import OPTIONS, Options
+from penstock.cli.output import complain, counted, err, note
 from penstock.client import ApiError, Client
 from penstock.errors import Invalid, Malformed, PenstockError
 
@@ -24,9 +25,9 @@ app = App(
   penstock emit events.ndjson
   zcat events.ndjson.gz | penstock emit -
 
-The file holds one event to a line, or one JSON list of events, or one event.
-Each is received or refused alone; refused ones are listed on stderr, and the
-exit code is then 1.""",
+The file contains one event per line, one JSON list of events, or one event. The
+server receives or refuses each event separately. Refused events are listed on
+stderr, and the exit code is then 1.""",
 )
 
 BATCH_EVENTS_MAX = 200
@@ -35,21 +36,21 @@ TRIES_MAX = 8
 
 
 class Numbered(Struct, frozen=True):
-    """An event and where it stands: its line, or its place in the list."""
+    """An event and its place: its line, or its position in the list."""
 
     place: int
     body: bytes
 
 
 class Refused(Struct, frozen=True):
-    """An event that the server did not take."""
+    """An event that the server refused."""
 
     place: int
     reason: str
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a file."""
+    """The result of sending a file."""
 
     sent: int
     refused: tuple[Refused, ...]
@@ -60,8 +61,7 @@ def emit(
     file: Annotated[str, Parameter(allow_leading_hyphen=True, help="the file; - is stdin")],
     /,
     *,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> int:
     """Send OpenLineage events from a file."""
     console = err()
@@ -76,31 +76,29 @@ def emit(
     sent = 0
     refused: list[Refused] = []
     try:
-        with remote.connect() as client, _opened(file) as stream, progress:
+        with options.connect() as client, _opened(file) as stream, progress:
             task = progress.add_task("", total=None)
             for batch in batches(read_events(stream, file)):
                 refused += send(client, batch)
                 sent += len(batch)
                 progress.update(task, completed=sent)
     except (PenstockError, KeyboardInterrupt):
-        _tell(file, refused)
+        _complain(file, refused)
         if sent:
             note(
                 f"of the first {counted(sent, 'event')}: {sent - len(refused):,} received, "
-                f"{len(refused):,} refused; it ended there"
+                f"{len(refused):,} refused; then sending stopped"
             )
         raise
     outcome = Outcome(sent - len(refused), tuple(refused))
-    _tell(file, refused)
-    if as_json:
-        write_json(outcome)
-    else:
-        events = "1 event" if outcome.sent == 1 else f"{outcome.sent:,} events"
-        write_line(f"{events} received, {len(refused):,} refused")
-    return 1 if refused else 0
+    _complain(file, refused)
+    options.write_line(
+        outcome, f"{counted(outcome.sent, 'event')} received, {len(refused):,} refused"
+    )
+    return exit_codes.FAILED if refused else exit_codes.DONE
 
 
-def _tell(file: str, refused: Iterable[Refused]) -> None:
+def _complain(file: str, refused: Iterable[Refused]) -> None:
     for each in refused:
         complain(f"{file}: event {each.place} was refused: {each.reason}")
 
@@ -119,7 +117,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 
 def read_events(stream: IO[bytes], name: str) -> Iterator[Numbered]:
-    """The events of a file: one to a line, a list of them, or a single one."""
+    """Read the events of a file: one per line, a list, or a single one."""
     first = stream.readline()
     while first and not first.strip():
         first = stream.readline()
@@ -134,45 +132,45 @@ def read_events(stream: IO[bytes], name: str) -> Iterator[Numbered]:
     yield Numbered(1, bytes(alone))
     for number, line in enumerate(stream, 2):
         if line.strip():
-            yield Numbered(number, _checked(line, f"{name}, line {number}"))
+            yield Numbered(number, _check(line, f"{name}, line {number}"))
 
 
 def _of_document(content: bytes, name: str) -> Iterator[Numbered]:
     try:
-        found = msgspec.json.decode(content or b"[]", type=list[Raw])
+        events = msgspec.json.decode(content or b"[]", type=list[Raw])
     except msgspec.ValidationError:
-        found = [Raw(_checked(content, name))]
+        events = [Raw(_check(content, name))]
     except msgspec.DecodeError as error:
-        why = why_not_json(error, content)
-        raise Malformed(f"{name} is not JSON: {why}; write one event to a line") from None
-    for number, event in enumerate(found, 1):
+        reason = why_not_json(error, content)
+        raise Malformed(f"{name} is not JSON: {reason}; write one event per line") from None
+    for number, event in enumerate(events, 1):
         yield Numbered(number, bytes(event))
 
 
-def _checked(text: bytes, where: str) -> bytes:
+def _check(text: bytes, where: str) -> bytes:
     try:
         return bytes(msgspec.json.decode(text, type=Raw))
     except msgspec.DecodeError as error:
-        why = why_not_json(error, text)
-        raise Malformed(f"{where} is not JSON: {why}; write one event to a line") from None
+        reason = why_not_json(error, text)
+        raise Malformed(f"{where} is not JSON: {reason}; write one event per line") from None
 
 
 def batches(events: Iterable[Numbered]) -> Iterator[list[Numbered]]:
-    """Events in lots that are quick to send."""
+    """Divide events into batches of limited size."""
     batch: list[Numbered] = []
-    held = 0
+    size = 0
     for event in events:
-        if batch and (len(batch) >= BATCH_EVENTS_MAX or held + len(event.body) > BATCH_BYTES_MAX):
+        if batch and (len(batch) >= BATCH_EVENTS_MAX or size + len(event.body) > BATCH_BYTES_MAX):
             yield batch
-            batch, held = [], 0
+            batch, size = [], 0
         batch.append(event)
-        held += len(event.body)
+        size += len(event.body)
     if batch:
         yield batch
 
 
 def send(client: Client, batch: list[Numbered]) -> list[Refused]:
-    """Send a batch, again and again while that may help, and say what was refused."""
+    """Send a batch, retry what can be retried, and return the refused events."""
     refused: list[Refused] = []
     for attempt in range(1, TRIES_MAX + 1):
         try:

@@ -4,12 +4,23 @@ import sys
 from itertools import islice
 from typing import Annotated, Any
 
-import msgspec
 from cyclopts import App, Parameter
 
-from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
-from penstock.cli.output import Cell, Column, write_json, write_line, write_rest, write_table
-from penstock.cli.times import read_moment, show_time
+from penstock.cli.formats import read_moment, show_time
+from penstock.cli.options import (
+    OPTIONS,
+    Limit,
+    NamespaceFilter,
+    Offset,
+    Options,
+    option,
+)
+from penstock.cli.output import (
+    Cell,
+    Column,
+    write_json_line,
+    write_line,
+)
 from penstock.client.resources.catalog import EventKind
 from penstock.errors import Invalid
 from penstock.schema.subscribers import LotEvent
@@ -37,25 +48,24 @@ def list_events(
     *,
     after: Annotated[str | None, Parameter(help="from this time on; 2h is two hours ago")] = None,
     before: Annotated[str | None, Parameter(help="before this time")] = None,
-    run: Annotated[str | None, Parameter(help="only those about this run")] = None,
+    run: Annotated[str | None, Parameter(help="only events of this run")] = None,
     type: Annotated[
         tuple[EventKind, ...], Parameter(help="only events of runs, jobs or datasets; repeatable")
     ] = (),
-    oldest_first: Annotated[bool, switch("turn the order round")] = False,
+    oldest_first: Annotated[bool, option("oldest first")] = False,
     limit: Limit = 20,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List events as they were received, newest first."""
+    """List received events, newest first."""
     if run is not None and (after or before or oldest_first or type):
-        raise Invalid("--run lists all events of a run; leave the time range, type and order out")
+        raise Invalid("--run lists all events of a run; omit the times, --type and --oldest-first")
     since, until = read_moment(after), read_moment(before)
-    with remote.connect() as client:
+    with options.connect() as client:
         if run is not None:
-            found = client.run_events(run, limit=limit, offset=offset)
+            page = client.run_events(run, limit=limit, offset=offset)
         else:
-            found = client.events(
+            page = client.events(
                 after=since,
                 before=until,
                 oldest_first=oldest_first,
@@ -63,11 +73,9 @@ def list_events(
                 limit=limit,
                 offset=offset,
             )
-    if as_json:
-        write_json(found)
-        return
-    write_table(_COLUMNS, map(_row, found.events))
-    write_rest(len(found.events), found.total_count, offset)
+    options.write_table(
+        page, _COLUMNS, map(_row, page.events), total_count=page.total_count, offset=offset
+    )
 
 
 @app.command(
@@ -75,28 +83,27 @@ def list_events(
   penstock events follow
   penstock events follow --namespace shop --dataset orders --after 0 --json
 
-It goes on until it is interrupted, and after a server that went away comes
-back. With --json each line is one event; its id is what --after takes.""",
+It runs until it is interrupted, and reconnects after a restart of the server.
+With --json each line is one event. Pass its id to --after to continue.""",
 )
 def follow(
     *,
-    after: Annotated[int | None, Parameter(help="go on after this event; 0 is from the first")] = (
-        None
-    ),
-    namespace: Namespace = None,
-    dataset: Annotated[str | None, Parameter(help="only of datasets with this name")] = None,
-    count: Annotated[int | None, Parameter(help="end after so many")] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    after: Annotated[
+        int | None, Parameter(help="continue after this event; 0 begins at the first")
+    ] = (None),
+    namespace: NamespaceFilter = None,
+    dataset: Annotated[str | None, Parameter(help="only datasets with this name")] = None,
+    count: Annotated[int | None, Parameter(help="end after this number of events")] = None,
+    options: Options = OPTIONS,
 ) -> None:
-    """Print what happens to lots, as it happens."""
+    """Print events of lots as they happen."""
     if count is not None and not 0 < count <= sys.maxsize:
-        raise Invalid(f"--count {count} is no number of events; write 1 or more")
-    with remote.connect() as client:
+        raise Invalid(f"--count is {count}; write 1 or more")
+    with options.connect() as client:
         events = client.lot_events(after=after, namespace=namespace, dataset=dataset)
         for event in islice(events, count):
-            if as_json:
-                sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+            if options.json:
+                write_json_line(event)
                 sys.stdout.flush()
             else:
                 write_line(_line(event))

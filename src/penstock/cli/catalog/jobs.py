@@ -5,28 +5,28 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from penstock.cli.catalog.runs import STATE, TOOK, write_runs
+from penstock.cli.catalog.runs import STATE, TOOK, RunState, write_runs, write_runs_page
+from penstock.cli.formats import show_duration, show_time
+from penstock.cli.lots.holds import write_held, write_released
 from penstock.cli.options import (
-    REMOTE,
+    OPTIONS,
     Inputs,
-    Json,
     Limit,
     Namespace,
+    NamespaceFilter,
     Offset,
+    Options,
     Outputs,
-    RemoteFlags,
+    Reason,
 )
 from penstock.cli.output import (
     Column,
     state_text,
     write_fields,
-    write_json,
     write_line,
-    write_rest,
-    write_table,
 )
-from penstock.cli.targets import deleted_job, exact_job, find_job, name_job
-from penstock.cli.times import show_duration, show_time
+from penstock.cli.targets import Job as Name
+from penstock.cli.targets import deleted_job, exact_job, find_job, job_or_new
 from penstock.schema.catalog import EntityId, Job
 
 app = App(
@@ -35,34 +35,28 @@ app = App(
   penstock jobs list --state FAILED
   penstock jobs show shop/daily_shop.load_orders
   penstock jobs runs load_orders --limit 5
-  penstock jobs wire shop/totals --input raw --output totals --tries 3""",
+  penstock jobs wire shop/totals --input raw --output totals --tries 3
+  penstock jobs hold shop/totals --why "the rates are wrong"
+  penstock jobs release shop/totals --why "the rates are right again\"""",
 )
-
-Name = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or job:NAMESPACE:NAME")]
-State = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 
 
 @app.command(name="list")
 def list_jobs(
     *,
-    namespace: Annotated[
-        str | None, Parameter(name=("--namespace", "-n"), help="only those of this namespace")
-    ] = None,
+    namespace: NamespaceFilter = None,
     state: Annotated[
-        tuple[State, ...], Parameter(help="only those whose last run is in this state; repeatable")
+        tuple[RunState, ...], Parameter(help="only if the last run is in this state; repeatable")
     ] = (),
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List jobs, the last updated first."""
-    with remote.connect() as client:
-        found = client.jobs(namespace, last_run_states=state, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
+    """List jobs, last updated first."""
+    with options.connect() as client:
+        page = client.jobs(namespace, last_run_states=state, limit=limit, offset=offset)
+    options.write_table(
+        page,
         ("job", "namespace", STATE, TOOK, Column("updated", whole=True)),
         (
             (
@@ -72,27 +66,22 @@ def list_jobs(
                 show_duration(job.latest_run.duration_ms if job.latest_run else None),
                 show_time(job.updated_at),
             )
-            for job in found.jobs
+            for job in page.jobs
         ),
+        total_count=page.total_count,
+        offset=offset,
     )
-    write_rest(len(found.jobs), found.total_count, offset)
 
 
 @app.command
-def show(
-    name: Name,
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Show a job with what it reads and writes and its newest runs."""
-    with remote.connect() as client:
+def show(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Show a job with its inputs, outputs and newest runs."""
+    with options.connect() as client:
         job = client.job(*find_job(client, name, namespace))
-    if as_json:
-        write_json(job)
-        return
+    options.write(job, _write_job)
+
+
+def _write_job(job: Job) -> None:
     write_fields(
         [
             ("job", job.name),
@@ -122,17 +111,14 @@ def versions(
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List the versions of a job, newest first: what it read and wrote."""
-    with remote.connect() as client:
-        named = find_job(client, name, namespace)
-        found = client.job_versions(*named, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
+    """List the versions of a job with their inputs and outputs, newest first."""
+    with options.connect() as client:
+        at = find_job(client, name, namespace)
+        page = client.job_versions(*at, limit=limit, offset=offset)
+    options.write_table(
+        page,
         (Column("created", whole=True), "reads", "writes", STATE),
         (
             (
@@ -141,10 +127,11 @@ def versions(
                 _names(version.outputs),
                 state_text(version.latest_run.state if version.latest_run else None),
             )
-            for version in found.versions
+            for version in page.versions
         ),
+        total_count=page.total_count,
+        offset=offset,
     )
-    write_rest(len(found.versions), found.total_count, offset)
 
 
 @app.command
@@ -155,50 +142,47 @@ def runs(
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """List the runs of a job, newest first."""
-    with remote.connect() as client:
-        found = client.job_runs(*find_job(client, name, namespace), limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_runs(found.runs)
-    write_rest(len(found.runs), found.total_count, offset)
+    with options.connect() as client:
+        page = client.job_runs(*find_job(client, name, namespace), limit=limit, offset=offset)
+    write_runs_page(page, offset, options)
 
 
 @app.command
 def wire(
-    name: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of a job that is there")],
+    name: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of an existing job")],
     /,
     *,
     inputs: Inputs = (),
     outputs: Outputs = (),
     lease: Annotated[
-        int | None, Parameter(help="seconds without a heartbeat after which a lot is free again")
+        int | None, Parameter(help="seconds without a heartbeat until a lot is free again")
     ] = None,
-    tries: Annotated[int | None, Parameter(help="tries before a lot is held")] = None,
+    tries: Annotated[int | None, Parameter(help="tries until a lot is held")] = None,
     back_off: Annotated[
         int | None, Parameter(help="seconds to wait after a first failure, then twice as long")
     ] = None,
     enforced: Annotated[
-        bool | None, Parameter(help="refuse events of runs that collide with a lock")
+        bool | None, Parameter(help="refuse events of runs that conflict with a lock")
     ] = None,
     stale: Annotated[
         Literal["rerun", "hold", "ignore"] | None,
-        Parameter(help="what to do with a lot when an input of it gets a newer version"),
+        Parameter(help="what to do with a lot when one of its inputs has a newer version"),
     ] = None,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """State which datasets a job reads and writes lot by lot; what is left out stays as it is."""
-    with remote.connect() as client:
-        named = name_job(client, name, namespace)
+    """Declare the datasets that a job reads and writes lot by lot.
+
+    Settings without an option stay as they are.
+    """
+    with options.connect() as client:
+        job = job_or_new(client, name, namespace)
         wiring = client.wire_job(
-            named.namespace,
-            named.name,
+            job.namespace,
+            job.name,
             inputs=inputs or None,
             outputs=outputs or None,
             lease_seconds=lease,
@@ -207,61 +191,70 @@ def wire(
             enforced=enforced,
             stale=stale,
         )
-    if as_json:
-        write_json(wiring)
-        return
     held = wiring.held
-    write_fields(
+    options.write_fields(
+        wiring,
         [
             ("job", f"{wiring.namespace}/{wiring.job}"),
             ("reads", _names(wiring.inputs)),
             ("writes", _names(wiring.outputs)),
             ("lease", f"{wiring.lease_seconds:,} s"),
             ("tries", wiring.tries_max),
-            ("back-off", f"{wiring.back_off_seconds:,} s"),
+            ("backoff", f"{wiring.back_off_seconds:,} s"),
             ("enforced", "yes" if wiring.enforced else "no"),
             ("when stale", wiring.stale),
             ("held", f"by {held.who} since {show_time(held.since)}: {held.why}" if held else None),
-        ]
+        ],
     )
 
 
 @app.command
-def delete(
+def hold(
     name: Name,
     /,
     *,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Hide a job, until it is restored or runs again."""
-    with remote.connect() as client:
-        job = client.delete_job(*exact_job(client, name, namespace))
-    _tell(job, "is deleted; `penstock jobs restore` brings it back", as_json)
+    """Hold a job until it is released: no worker can claim its lots."""
+    with options.connect() as client:
+        held = client.hold_job(*exact_job(client, name, namespace), why)
+    write_held(options, held, why)
 
 
 @app.command
-def restore(
+def release(
     name: Name,
     /,
     *,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Bring back a deleted job; name it by NAMESPACE/NAME."""
-    with remote.connect() as client:
+    """End the hold of a job, and list the holds that still stop it."""
+    with options.connect() as client:
+        released = client.unhold_job(*exact_job(client, name, namespace), why)
+    write_released(options, released)
+
+
+@app.command
+def delete(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Hide a job until it is restored or runs again."""
+    with options.connect() as client:
+        job = client.delete_job(*exact_job(client, name, namespace))
+    options.write_line(
+        job, f"job {job.namespace}/{job.name} is deleted; `penstock jobs restore` restores it"
+    )
+
+
+@app.command
+def restore(name: Name, /, *, namespace: Namespace = None, options: Options = OPTIONS) -> None:
+    """Restore a deleted job, named NAMESPACE/NAME."""
+    with options.connect() as client:
         job = client.restore_job(*deleted_job(client, name, namespace))
-    _tell(job, "is back", as_json)
+    options.write_line(job, f"job {job.namespace}/{job.name} is restored")
 
 
 def _names(datasets: Sequence[EntityId]) -> str:
     return ", ".join(f"{dataset.namespace}/{dataset.name}" for dataset in datasets)
-
-
-def _tell(job: Job, what: str, as_json: bool) -> None:
-    if as_json:
-        write_json(job)
-    else:
-        write_line(f"job {job.namespace}/{job.name} {what}")

@@ -8,11 +8,11 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 from rich.text import Text
 
-from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
+from penstock.cli.drawing import Label, Neighbors, Symbols, Tree, fit, symbols_for
+from penstock.cli.formats import read_moment, show_duration, show_time
+from penstock.cli.options import OPTIONS, Options, option
 from penstock.cli.output import line_width, out, plain, state_text, write_json, write_line
 from penstock.cli.targets import find_node
-from penstock.cli.times import read_moment, show_duration, show_time
 from penstock.client import Client
 from penstock.client.resources.catalog import Direction, History
 from penstock.errors import Invalid
@@ -32,8 +32,8 @@ _TITLES: Mapping[Direction, str] = {"upstream": "made from", "downstream": "used
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which graph to look at."""
+class GraphQuery:
+    """A node and the graph around it."""
 
     node_id: str
     hops: int
@@ -43,7 +43,7 @@ class Asked:
     with_indirect: bool = False
 
     def graph(self, client: Client, direction: Direction) -> LineageGraph:
-        """The graph in one direction, or in both."""
+        """Fetch the graph in one direction, or in both."""
         return client.lineage(
             self.node_id,
             hops=self.hops,
@@ -53,7 +53,7 @@ class Asked:
         )
 
     def columns(self, client: Client) -> ColumnGraph:
-        """The graph of fields."""
+        """Fetch the graph of fields."""
         return client.column_lineage(
             self.node_id,
             depth=self.hops,
@@ -63,63 +63,65 @@ class Asked:
         )
 
     @property
-    def ways(self) -> Sequence[Direction]:
-        """The directions that are drawn, one after the other."""
+    def directions(self) -> Sequence[Direction]:
+        """The directions to draw, in order."""
         return ("upstream", "downstream") if self.direction == "both" else (self.direction,)
 
 
-def write_lineage(client: Client, asked: Asked) -> None:
-    """Draw what a node is made from, and below that what is made from it."""
+def write_lineage(client: Client, query: GraphQuery) -> None:
+    """Draw what a node is made from, then what is made from it."""
     console = out()
     symbols = symbols_for(console.encoding)
-    root = client.lineage(asked.node_id, hops=0, as_of=asked.as_of).graph[0]
+    root = client.lineage(query.node_id, hops=0, as_of=query.as_of).graph[0]
     write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, line_width(console)))
-    for line in _circumstances(root, asked):
+    for line in _conditions(root, query):
         write_line(Text(f"  {plain(line)}", "dim"))
-    for way in asked.ways:
-        nodes = {node.id: node for node in asked.graph(client, way).graph}
-        tree = _tree(nodes, way, symbols, line_width(console))
+    for direction in query.directions:
+        nodes = {node.id: node for node in query.graph(client, direction).graph}
+        tree = _tree(nodes, direction, symbols, line_width(console))
         write_line()
-        _write_way(way, list(tree.draw(root.id)))
+        _write_direction(direction, list(tree.draw(root.id)))
 
 
-def _tree(nodes: Mapping[str, Node], way: Direction, symbols: Symbols, width: int) -> Tree:
+def _tree(nodes: Mapping[str, Node], direction: Direction, symbols: Symbols, width: int) -> Tree:
     def label(node: str) -> Label:
-        return _label(nodes[node], symbols, _missing(nodes, nodes[node], way))
+        return _label(nodes[node], symbols, _missing(nodes, nodes[node], direction))
 
-    return Tree(label, _beside(nodes, way), symbols, width)
+    return Tree(label, _neighbors(nodes, direction), symbols, width)
 
 
-def _write_way(way: Direction, lines: Sequence[Text]) -> None:
-    write_line(Text(_TITLES[way], "bold"))
-    for line in lines or [Text("  nothing that is known", "dim")]:
+def _write_direction(direction: Direction, lines: Sequence[Text]) -> None:
+    write_line(Text(_TITLES[direction], "bold"))
+    for line in lines or [Text("  nothing known", "dim")]:
         write_line(line)
 
 
-def _circumstances(root: Node, asked: Asked) -> Iterator[str]:
+def _conditions(root: Node, query: GraphQuery) -> Iterator[str]:
     if root.data.description:
         yield root.data.description
-    if asked.as_of:
-        yield f"as of {show_time(asked.as_of)} UTC"
-    if asked.history == "all":
-        yield "with all edges there ever were"
+    if query.as_of:
+        yield f"as of {show_time(query.as_of)} UTC"
+    if query.history == "all":
+        yield "with all past edges"
 
 
-def _beside(nodes: Mapping[str, Node] | Mapping[str, FieldNode], way: Direction) -> Beside:
+def _neighbors(
+    nodes: Mapping[str, Node] | Mapping[str, FieldNode], direction: Direction
+) -> Neighbors:
     def upstream(node: str) -> Sequence[str]:
         return [edge.origin for edge in nodes[node].in_edges]
 
     def downstream(node: str) -> Sequence[str]:
         return [edge.destination for edge in nodes[node].out_edges]
 
-    return upstream if way == "upstream" else downstream
+    return upstream if direction == "upstream" else downstream
 
 
-def _missing(nodes: Mapping[str, Node], node: Node, way: Direction) -> frozenset[str]:
-    """The datasets of a job that are further away than the graph goes."""
+def _missing(nodes: Mapping[str, Node], node: Node, direction: Direction) -> frozenset[str]:
+    """Return the datasets of a job that are outside the graph."""
     if not isinstance(node, JobNode):
         return frozenset()
-    side = node.data.inputs if way == "upstream" else node.data.outputs
+    side = node.data.inputs if direction == "upstream" else node.data.outputs
     return frozenset(f"dataset:{d.namespace}:{d.name}" for d in side) - nodes.keys()
 
 
@@ -144,31 +146,31 @@ def _label(node: Node, symbols: Symbols, missing: frozenset[str]) -> Label:
     )
 
 
-def write_columns(client: Client, asked: Asked) -> None:
-    """Draw which fields the fields of a node are made from, and what is made from them."""
+def write_columns(client: Client, query: GraphQuery) -> None:
+    """Draw the fields that a node's fields are made from, and the fields made from them."""
     console = out()
     symbols = symbols_for(console.encoding)
     starts = [
-        node.id for node in client.column_lineage(asked.node_id, depth=0, as_of=asked.as_of).graph
+        node.id for node in client.column_lineage(query.node_id, depth=0, as_of=query.as_of).graph
     ]
-    graph = asked.columns(client)
+    graph = query.columns(client)
     nodes = {node.id: node for node in graph.graph}
-    for way in asked.ways:
+    for direction in query.directions:
         lines: list[Text] = []
         for start in starts:
-            lines += _field_lines(nodes, start, way, symbols, line_width(console))
-        _write_way(way, lines)
-    if asked.with_indirect:
+            lines += _field_lines(nodes, start, direction, symbols, line_width(console))
+        _write_direction(direction, lines)
+    if query.with_indirect:
         write_line(Text("keys of joins, filters and sorts", "bold"))
         for lineage in graph.indirect or ():
             for line in _indirect_lines(lineage, symbols, line_width(console)):
                 write_line(line)
         if not graph.indirect:
-            write_line(Text("  none that is known", "dim"))
+            write_line(Text("  none known", "dim"))
 
 
 def _indirect_lines(lineage: IndirectLineage, symbols: Symbols, width: int) -> Iterator[Text]:
-    """A dataset, and below it the fields that all of its fields depend on."""
+    """Draw a dataset, and below it the fields that all its fields depend on."""
     namespace = Text(plain(lineage.namespace), "dim")
     label = Label(symbols.dataset, lineage.dataset, (namespace,), "blue")
     yield fit(label, "", "", symbols.more, width)
@@ -188,14 +190,14 @@ def _input_label(source: InputField, symbols: Symbols) -> Label:
 
 
 def _field_lines(
-    nodes: Mapping[str, FieldNode], start: str, way: Direction, symbols: Symbols, width: int
+    nodes: Mapping[str, FieldNode], start: str, direction: Direction, symbols: Symbols, width: int
 ) -> list[Text]:
-    """A field and the tree below it; nothing if there is no tree."""
+    """Draw a field and the tree below it; nothing without a tree."""
 
     def label(node: str) -> Label:
         return _field_label(nodes[node], symbols)
 
-    below = list(Tree(label, _beside(nodes, way), symbols, width).draw(start))
+    below = list(Tree(label, _neighbors(nodes, direction), symbols, width).draw(start))
     return [fit(label(start), "", "", symbols.more, width), *below] if below else []
 
 
@@ -225,8 +227,7 @@ app = App(
   penstock lineage daily_revenue --as-of 2026-11-14T09:00:00Z
   penstock lineage 'dataset:warehouse:marts.daily_revenue#V3'
 
-■ is a dataset with the number of its current version, ● a job with the state
-of its last run.""",
+■ is a dataset with its current version, ● a job with the state of its last run.""",
 )
 
 
@@ -234,37 +235,36 @@ of its last run.""",
 def lineage(
     node: Annotated[
         str,
-        Parameter(help="dataset:NAMESPACE:NAME, job:NAMESPACE:NAME, run:ID, or just a name"),
+        Parameter(help="dataset:NAMESPACE:NAME, job:NAMESPACE:NAME, run:ID, or a name"),
     ],
     /,
     *,
     hops: Annotated[
-        int, Parameter(help="how many edges away to look", validator=Number(gte=0))
+        int, Parameter(help="the largest distance, in edges", validator=Number(gte=0))
     ] = 3,
-    direction: Annotated[Direction, Parameter(help="which way to look")] = "both",
-    history: Annotated[bool, switch("all edges that jobs ever had, not only current ones")] = False,
+    direction: Annotated[Direction, Parameter(help="the direction of the edges")] = "both",
+    history: Annotated[bool, option("also edges that jobs no longer have")] = False,
     as_of: Annotated[
-        str | None, Parameter(help="as it was at this time; 2d is two days ago")
+        str | None, Parameter(help="the graph at this time; 2d is two days ago")
     ] = None,
-    columns: Annotated[bool, switch("fields instead of datasets")] = False,
+    columns: Annotated[bool, option("fields instead of datasets")] = False,
     indirect: Annotated[
-        bool, switch("with --columns, also the keys of joins, filters and sorts")
+        bool, option("with --columns, also the keys of joins, filters and sorts")
     ] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """Draw what a dataset or job is made from, and what is made from it."""
     if indirect and not columns:
-        raise Invalid("--indirect shows fields; add --columns")
+        raise Invalid("--indirect needs --columns")
     at = read_moment(as_of)
-    with remote.connect() as client:
+    with options.connect() as client:
         node_id = find_node(client, node)
-        asked = Asked(node_id, hops, direction, "all" if history else "current", at, indirect)
-        if as_json and columns:
-            write_json(asked.columns(client))
-        elif as_json:
-            write_json(asked.graph(client, direction))
+        query = GraphQuery(node_id, hops, direction, "all" if history else "current", at, indirect)
+        if options.json and columns:
+            write_json(query.columns(client))
+        elif options.json:
+            write_json(query.graph(client, direction))
         elif columns:
-            write_columns(client, asked)
+            write_columns(client, query)
         else:
-            write_lineage(client, asked)
+            write_lineage(client, query)

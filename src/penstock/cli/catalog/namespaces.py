@@ -4,10 +4,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.output import Column, note, write_json, write_line, write_table
-from penstock.cli.times import show_time
-from penstock.schema.catalog import Grants
+from penstock.cli.formats import show_time
+from penstock.cli.options import OPTIONS, Limit, Offset, Options
+from penstock.cli.output import Column, note
 
 app = App(
     name="namespaces",
@@ -18,11 +17,11 @@ app = App(
   penstock namespaces grants warehouse
   penstock namespaces revoke warehouse --from shop
 
-A run with a key for one namespace may name datasets of another as outputs, but
-it cannot describe, drop or publish them until that namespace grants it.""",
+A run with a key for one namespace may name datasets of another as outputs. To
+describe, drop or publish them it needs a grant of that namespace.""",
 )
 
-Namespace = Annotated[str, Parameter(help="the namespace whose datasets are written")]
+DatasetNamespace = Annotated[str, Parameter(help="the namespace of the datasets")]
 
 
 @app.command
@@ -30,35 +29,25 @@ def create(
     name: Annotated[str, Parameter(help="the name of the new namespace")],
     /,
     *,
-    owner: Annotated[str | None, Parameter(help="who owns it; else the caller")] = None,
-    description: Annotated[str | None, Parameter(help="what it is for")] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    owner: Annotated[str | None, Parameter(help="its owner; default: the caller")] = None,
+    description: Annotated[str | None, Parameter(help="what it contains")] = None,
+    options: Options = OPTIONS,
 ) -> None:
-    """Create a namespace that is not there yet."""
-    with remote.connect() as client:
+    """Create a namespace."""
+    with options.connect() as client:
         created = client.create_namespace(name, owner=owner, description=description)
-    if as_json:
-        write_json(created)
-    else:
-        write_line(f"namespace {created.name} is created; its owner is {created.owner_name}")
+    options.write_line(
+        created, f"namespace {created.name} is created; its owner is {created.owner_name}"
+    )
 
 
 @app.command(name="list")
-def list_namespaces(
-    *,
-    limit: Limit = 100,
-    offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
+def list_namespaces(*, limit: Limit = 100, offset: Offset = 0, options: Options = OPTIONS) -> None:
     """List namespaces by name."""
-    with remote.connect() as client:
-        found = client.namespaces(limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
+    with options.connect() as client:
+        page = client.namespaces(limit=limit, offset=offset)
+    options.write_table(
+        page,
         ("namespace", "owner", Column("updated", whole=True), "description"),
         (
             (
@@ -67,70 +56,50 @@ def list_namespaces(
                 show_time(each.updated_at),
                 each.description,
             )
-            for each in found.namespaces
+            for each in page.namespaces
         ),
     )
 
 
 @app.command
 def grant(
-    namespace: Namespace,
+    namespace: DatasetNamespace,
     /,
     *,
     to: Annotated[str, Parameter(help="the namespace whose runs may write them")],
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """Let the runs of another namespace write the datasets of a namespace."""
-    with remote.connect() as client:
+    with options.connect() as client:
         grants = client.grant_namespace(namespace, to)
-    if as_json:
-        write_json(grants)
-    else:
-        write_line(f"runs of {to} may write the datasets of {namespace}")
+    options.write_line(grants, f"runs of {to} may write the datasets of {namespace}")
 
 
 @app.command
 def revoke(
-    namespace: Namespace,
+    namespace: DatasetNamespace,
     /,
     *,
     grantee: Annotated[
         str, Parameter(name="--from", help="the namespace whose runs may no longer write them")
     ],
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Take a grant back; versions that were made under it stay."""
-    with remote.connect() as client:
+    """Revoke a grant; versions that were made under it stay."""
+    with options.connect() as client:
         grants = client.revoke_grant(namespace, grantee)
-    if as_json:
-        write_json(grants)
-    else:
-        write_line(f"runs of {grantee} may no longer write the datasets of {namespace}")
+    options.write_line(grants, f"runs of {grantee} may no longer write the datasets of {namespace}")
 
 
 @app.command(name="grants")
-def list_grants(
-    namespace: Namespace,
-    /,
-    *,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
+def list_grants(namespace: DatasetNamespace, /, *, options: Options = OPTIONS) -> None:
     """List the namespaces whose runs may write the datasets of a namespace."""
-    with remote.connect() as client:
-        grants = client.grants(namespace)
-    if as_json:
-        write_json(grants)
-        return
-    _write_grants(grants)
-    if not grants.grants:
-        note(f"no grants: only keys for {namespace} and for all namespaces write its datasets")
-
-
-def _write_grants(grants: Grants) -> None:
-    write_table(
+    with options.connect() as client:
+        page = client.grants(namespace)
+    options.write_table(
+        page,
         ("granted to", "by", Column("at", whole=True)),
-        ((each.grantee, each.granted_by, show_time(each.granted_at)) for each in grants.grants),
+        ((each.grantee, each.granted_by, show_time(each.granted_at)) for each in page.grants),
     )
+    if not page.grants and not options.json:
+        note(f"no grants: only keys for {namespace} and for all namespaces write its datasets")

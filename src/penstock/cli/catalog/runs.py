@@ -6,22 +6,21 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags
+from penstock.cli.formats import show_duration, show_time
+from penstock.cli.options import OPTIONS, Limit, Namespace, Offset, Options
 from penstock.cli.output import (
     Column,
     note,
     state_text,
-    write_fields,
-    write_json,
     write_line,
     write_rest,
     write_table,
 )
-from penstock.cli.targets import find_entity
-from penstock.cli.times import show_duration, show_time
+from penstock.cli.targets import Name, find_job
 from penstock.client import Client
 from penstock.errors import Invalid
-from penstock.schema.catalog import EntityId, Run, RunDatasetVersion, Runs
+from penstock.schema.catalog import Run, RunDatasetVersion, Runs
+from penstock.schema.lineage import UpstreamRuns
 
 app = App(
     name="runs",
@@ -34,7 +33,7 @@ app = App(
 )
 
 RunId = Annotated[str, Parameter(help="the run's id")]
-State = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
+RunState = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 STATE = Column("state", whole=True)
 TOOK = Column("took", numbers=True)
 _CAUSE_LENGTH_MAX = 200
@@ -43,76 +42,66 @@ _PAGE = 1000
 
 @app.command(name="list")
 def list_runs(
-    job: Annotated[str | None, Parameter(help="only those of this job")] = None,
+    job: Annotated[str | None, Parameter(help="only runs of this job")] = None,
     /,
     *,
     state: Annotated[
-        tuple[State, ...], Parameter(help="only those in this state; repeatable")
+        tuple[RunState, ...], Parameter(help="only runs in this state; repeatable")
     ] = (),
     namespace: Namespace = None,
     limit: Limit = 20,
     offset: Offset = 0,
     after: Annotated[
-        str | None, Parameter(help="go on after a page; what to write here stands below it")
+        str | None, Parameter(help="continue after a page, with the value shown below it")
     ] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List runs, newest first: of one job, or of all jobs."""
+    """List the runs of one job or of all jobs, newest first."""
     if job is None and offset:
-        raise Invalid("--offset counts the runs of one JOB; of all runs, --after shows the next")
+        raise Invalid("--offset counts the runs of one JOB; to page all runs, use --after")
     if job is not None and after is not None:
-        raise Invalid("--after continues the list of all runs; of one JOB, --offset shows the next")
-    with remote.connect() as client:
+        raise Invalid("--after pages all runs; to page the runs of one JOB, use --offset")
+    with options.connect() as client:
         if job is None:
-            _list_all(client, namespace, state, limit, after, as_json=as_json)
+            page = client.runs(state=state, namespace=namespace, limit=limit, after=after)
+            options.write(page, lambda page: write_runs(page.runs, with_job=True))
+            if page.next is not None and not options.json:
+                note(f"there are more; --after {page.next} shows the next")
             return
-        owner = find_entity(client, job, "JOB", namespace)
+        name = find_job(client, job, namespace)
         if state:
-            found = _in_state(client, owner, state, limit, offset)
+            runs = _list_in_state(client, name, state, limit, offset)
         else:
-            found = client.job_runs(owner.namespace, owner.name, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-    else:
-        write_runs(found.runs)
-        write_rest(len(found.runs), found.total_count, offset)
+            runs = client.job_runs(*name, limit=limit, offset=offset)
+    write_runs_page(runs, offset, options)
 
 
-def _list_all(
-    client: Client,
-    namespace: str | None,
-    state: Sequence[State],
-    limit: int,
-    after: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    page = client.runs(state=state, namespace=namespace, limit=limit, after=after)
-    if as_json:
-        write_json(page)
-        return
-    write_runs(page.runs, with_job=True)
-    if page.next is not None:
-        note(f"there are more; --after {page.next} shows the next")
-
-
-def _in_state(
-    client: Client, job: EntityId, state: Sequence[State], limit: int, offset: int
+def _list_in_state(
+    client: Client, job: Name, state: Sequence[RunState], limit: int, offset: int
 ) -> Runs:
-    """The runs of a job in these states; however many others are newer."""
-    found: list[Run] = []
+    """List the runs of a job in these states, from all pages."""
+    matches: list[Run] = []
     at = 0
     while True:
-        page = client.job_runs(job.namespace, job.name, limit=_PAGE, offset=at)
-        found += [run for run in page.runs if run.state in state]
+        page = client.job_runs(*job, limit=_PAGE, offset=at)
+        matches += [run for run in page.runs if run.state in state]
         at += len(page.runs)
         if not page.runs or at >= page.total_count:
-            return Runs(tuple(found[offset : offset + limit]), len(found))
+            return Runs(tuple(matches[offset : offset + limit]), len(matches))
+
+
+def write_runs_page(page: Runs, offset: int, options: Options) -> None:
+    """Write a page of a job's runs."""
+
+    def write_text(page: Runs) -> None:
+        write_runs(page.runs)
+        write_rest(len(page.runs), page.total_count, offset)
+
+    options.write(page, write_text)
 
 
 def write_runs(runs: Sequence[Run], *, with_job: bool = False) -> None:
-    """Runs, one to a line; beside names of jobs, ids only where there is room for both."""
+    """Write one run a line; beside job names, ids only if they fit."""
     run_id = Column("run", whole=True, spare=with_job)
     headings = (run_id, STATE, Column("started", whole=True), TOOK)
     rows = (
@@ -127,14 +116,12 @@ def write_runs(runs: Sequence[Run], *, with_job: bool = False) -> None:
 
 
 @app.command
-def show(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """Show a run with what it read and wrote."""
-    with remote.connect() as client:
+def show(run_id: RunId, /, *, options: Options = OPTIONS) -> None:
+    """Show a run with its inputs and outputs."""
+    with options.connect() as client:
         run = client.run(run_id)
-    if as_json:
-        write_json(run)
-        return
-    write_fields(
+    options.write_fields(
+        run,
         [
             ("run", run.id),
             ("job", f"{run.job.namespace}/{run.job.name}"),
@@ -148,28 +135,24 @@ def show(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fals
             *((f"argument {name}", _plain(value)) for name, value in run.args.items()),
             *(("read", _version(version)) for version in run.input_dataset_versions),
             *(("wrote", _version(version)) for version in run.output_dataset_versions),
-        ]
+        ],
     )
 
 
 def cause(run: Run) -> str | None:
-    """Why a run failed, in one line, if anything reported it."""
+    """Describe in one line why a run failed, if its error was reported."""
     return " ".join(run.cause.split())[:_CAUSE_LENGTH_MAX] if run.cause is not None else None
 
 
 @app.command
-def abort(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """End a run as ABORTED of which nobody will report the end any more.
+def abort(run_id: RunId, /, *, options: Options = OPTIONS) -> None:
+    """End a run whose end will not be reported as ABORTED.
 
-    What is current stays as it is, and so does the run: an end that is reported later changes
-    nothing.
+    Current versions stay as they are. An end that is reported later changes nothing.
     """
-    with remote.connect() as client:
+    with options.connect() as client:
         run = client.abort_run(run_id)
-    if as_json:
-        write_json(run)
-        return
-    write_line(f"run {run.id} of {run.job.namespace}/{run.job.name} is {run.state}")
+    options.write_line(run, f"run {run.id} of {run.job.namespace}/{run.job.name} is {run.state}")
 
 
 @app.command
@@ -177,29 +160,29 @@ def upstream(
     run_id: RunId,
     /,
     *,
-    depth: Annotated[int, Parameter(help="how many runs back to look")] = 20,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    depth: Annotated[int, Parameter(help="how many runs to go back")] = 20,
+    options: Options = OPTIONS,
 ) -> None:
-    """Show the runs that made what a run read, and those before them."""
-    with remote.connect() as client:
-        found = client.upstream_runs(run_id, depth=depth)
-    if as_json:
-        write_json(found)
-        return
-    for each in found.runs:
-        line = Text.assemble(each.job.name, " ", state_text(each.run.status), " ", each.run.id)
-        write_line(line)
+    """Show the runs that made a run's inputs, and the runs before them."""
+    with options.connect() as client:
+        runs = client.upstream_runs(run_id, depth=depth)
+    options.write(runs, _write_upstream)
+
+
+def _write_upstream(upstream: UpstreamRuns) -> None:
+    for each in upstream.runs:
+        state = state_text(each.run.status)
+        write_line(Text.assemble(each.job.name, " ", state, " ", each.run.id))
         for read in each.inputs:
             maker = read.produced_by_run_id
-            origin = f"made by {maker}" if maker else "made by no run that is known"
+            origin = f"made by {maker}" if maker else "made by no known run"
             write_line(f"  read {read.namespace}/{read.name}, {origin}")
 
 
 def _version(version: RunDatasetVersion) -> str:
-    named = version.dataset_version_id
+    name = version.dataset_version_id
     number = "" if version.number is None else f" V{version.number}"
-    return f"{named.namespace}/{named.name}{number}"
+    return f"{name.namespace}/{name.name}{number}"
 
 
 def _plain(value: Any) -> str:

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 from msgspec import to_builtins
 
-from penstock.cli.options import REMOTE, Json, Limit, Offset, RemoteFlags, switch
+from penstock.cli.formats import show_time
+from penstock.cli.options import OPTIONS, Limit, NamespaceFilter, Offset, Options, option
 from penstock.cli.output import Column, note, write_json, write_line, write_rest, write_table
-from penstock.cli.times import show_time
 from penstock.client.resources.catalog import Kind
 from penstock.schema.search import SearchRecord
 
@@ -20,32 +20,29 @@ app = App(
   penstock search ark:/99999/fk4rx9d523
   penstock search north.csv
 
-Datasets and jobs are found by words of their names, descriptions, fields and
-tags; each word may be cut short. Runs, lots, batches, ingest jobs, stored
-objects and files are found by an id, an ARK, a local id, a file name, a SHA-512
-digest or a depositor, or by how it begins.""",
+Words of names, descriptions, fields and tags find datasets and jobs; the start
+of a word is enough. An id, an ARK, a local id, a file name, a SHA-512 digest or
+a depositor, or its start, finds runs, lots, batches, ingest jobs, stored
+objects and files.""",
 )
 
 
 @app.default
 def search(
-    *words: Annotated[str, Parameter(help="what to look for")],
+    *words: Annotated[str, Parameter(help="the words to find")],
     kind: Annotated[
         Literal["dataset", "job"] | None, Parameter(help="only datasets, or only jobs")
     ] = None,
-    namespace: Annotated[
-        str | None, Parameter(name=("--namespace", "-n"), help="only in this namespace")
-    ] = None,
-    newest: Annotated[bool, switch("the last updated first")] = False,
+    namespace: NamespaceFilter = None,
+    newest: Annotated[bool, option("last updated first")] = False,
     limit: Limit = 20,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Find datasets and jobs by words, and all else by ids, names and digests."""
+    """Find datasets and jobs by words, and other things by ids, names and digests."""
     kinds: dict[str, Kind] = {"dataset": "DATASET", "job": "JOB"}
     text = " ".join(words)
-    with remote.connect() as client:
+    with options.connect() as client:
         results = client.search(
             text,
             kind=kinds[kind] if kind else None,
@@ -58,7 +55,7 @@ def search(
         matches = (
             client.search_records(text, namespace=namespace, limit=limit) if is_first else None
         )
-    if as_json:
+    if options.json:
         write_json({**to_builtins(results), **(to_builtins(matches) if matches else {})})
         return
     records = matches.records if matches else ()
@@ -79,16 +76,16 @@ def search(
             ((each.kind, each.name, _owner(each), _match(each)) for each in records),
         )
     if matches and matches.is_cut:
-        note(f"the first {len(records)} are shown; a longer text finds fewer, --limit shows more")
+        note(f"the first {len(records)} are shown; --limit shows more, a longer text finds fewer")
 
 
 def _match(record: SearchRecord) -> str:
-    """The property that has the text, with its value unless that is the name."""
+    """Show the property that matches, with its value unless that is the name."""
     return record.matched if record.value == record.name else f"{record.matched} {record.value}"
 
 
 def _owner(record: SearchRecord) -> str:
-    """The dataset, job or object that a record is part of, or its collection."""
+    """Return the dataset, job or object of a record, or its collection."""
     if record.dataset or record.job:
         return f"{record.namespace}/{record.dataset or record.job}"
     if record.kind == "file":

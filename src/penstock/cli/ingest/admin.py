@@ -1,4 +1,4 @@
-"""What administrators do to batches, ingest jobs, collections and the queue."""
+"""Actions of administrators on batches, ingest jobs, collections and the queue."""
 
 import sys
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from rich.live import Live
 from rich.text import Text
 
 from penstock.cli.ingest.targets import Kind, Target, read_target
-from penstock.cli.ingest.watch import HELD, look_at
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
-from penstock.cli.output import err, note, write_json, write_line, write_table
+from penstock.cli.ingest.watch import HELD, take_snapshot
+from penstock.cli.options import OPTIONS, OptionalReason, Options, Reason, option
+from penstock.cli.output import counted, err, note, write_line, write_table
 from penstock.client import ApiError, Client
 from penstock.errors import Invalid, Unavailable
 from penstock.schema.ingest import (
@@ -29,13 +29,11 @@ from penstock.schema.ingest import (
 app = App(name="administer")
 
 GROUP = Group("Administer; every action is in the audit log", sort_key=3)
-Why = Annotated[str, Parameter(help="the reason, for the record")]
-MaybeWhy = Annotated[str, Parameter(help="the reason, for the record", show_default=False)]
 NO_REASON = "no reason given"
-Words = Annotated[str, Parameter(help="what: its kind and name; an id alone is enough")]
+Words = Annotated[str, Parameter(help="the target: its kind and name, or an id")]
 
 _CONFLICT = 409
-_HELD_NOTE = "what it held stays held: penstock ingest release held"
+_HELD_NOTE = "its held batches and jobs stay held: penstock ingest release held"
 
 
 @app.command(
@@ -45,28 +43,24 @@ _HELD_NOTE = "what it held stays held: penstock ingest release held"
   penstock ingest hold collection maps --why "wrong titles"
   penstock ingest hold bid0000000001 --why "asked by the depositor"
 
-A held queue lets nothing be taken up; what is being worked on is finished. The
-new batches and jobs of a held collection are held. A held batch stays as it is,
-or those of its jobs do that have not begun; it is refused if all have.""",
+While the queue is held, running work finishes and no more work starts. New
+batches and jobs of a held collection are held. A held batch does not start; if
+it is processing, its jobs that have not started are held. If all its jobs have
+started, the command fails.""",
 )
-def hold(
-    *target: Words,
-    why: Why,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Stop the queue, a collection, a batch or an ingest job."""
-    found = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.BATCH, Kind.JOB))
-    with remote.connect() as client:
-        match found.kind:
+def hold(*target: Words, why: Reason, options: Options = OPTIONS) -> None:
+    """Hold the queue, a collection, a batch or an ingest job."""
+    subject = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.BATCH, Kind.JOB))
+    with options.connect() as client:
+        match subject.kind:
             case Kind.QUEUE:
-                _tell(client.hold_queue(why), "is held", as_json)
+                _write_done(client.hold_queue(why), "is held", options)
             case Kind.COLLECTION:
-                _tell(client.hold_collection(found.name, why), "is held", as_json)
+                _write_done(client.hold_collection(subject.name, why), "is held", options)
             case Kind.BATCH:
-                _tell_held(client.hold_batch(found.name, why), as_json)
+                _write_held_batch(client.hold_batch(subject.name, why), options)
             case _:
-                _tell(client.hold_ingest_job(found.name, why), "is held", as_json)
+                _write_done(client.hold_ingest_job(subject.name, why), "is held", options)
 
 
 @app.command(
@@ -79,32 +73,29 @@ def hold(
 )
 def release(
     *target: Words,
-    why: MaybeWhy = NO_REASON,
-    collection: Annotated[
-        str | None, Parameter(help="release what is held of this collection only")
-    ] = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    why: OptionalReason = NO_REASON,
+    collection: Annotated[str | None, Parameter(help="release only this collection")] = None,
+    options: Options = OPTIONS,
 ) -> None:
-    """Let the queue, a collection, a batch, an ingest job, or all that is held go on."""
-    found = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.HELD, Kind.BATCH, Kind.JOB))
-    if collection is not None and found.kind is not Kind.HELD:
-        raise Invalid("--collection goes with: penstock ingest release held")
-    with remote.connect() as client:
-        match found.kind:
+    """Release the queue, a collection, a batch, an ingest job, or everything held."""
+    subject = read_target(target, (Kind.QUEUE, Kind.COLLECTION, Kind.HELD, Kind.BATCH, Kind.JOB))
+    if collection is not None and subject.kind is not Kind.HELD:
+        raise Invalid("--collection needs: penstock ingest release held")
+    with options.connect() as client:
+        match subject.kind:
             case Kind.QUEUE:
-                _tell(client.release_queue(why), "goes on", as_json)
+                _write_done(client.release_queue(why), "is released", options)
             case Kind.COLLECTION:
-                _tell(client.release_collection(found.name, why), "goes on", as_json)
+                _write_done(client.release_collection(subject.name, why), "is released", options)
                 _note_held_queue(client)
-                note(f"{_HELD_NOTE} --collection {found.name}")
+                note(f"{_HELD_NOTE} --collection {subject.name}")
             case Kind.HELD:
-                _tell_released(client.release_held(why, collection=collection), as_json)
+                _write_released(client.release_held(why, collection=collection), options)
             case Kind.BATCH:
-                _tell(client.release_batch(found.name, why), "goes on", as_json)
+                _write_done(client.release_batch(subject.name, why), "is released", options)
                 _note_held_queue(client)
             case _:
-                _tell(client.release_ingest_job(found.name, why), "goes on", as_json)
+                _write_done(client.release_ingest_job(subject.name, why), "is released", options)
                 _note_held_queue(client)
 
 
@@ -114,47 +105,39 @@ def release(
   penstock ingest resume bid0000000001
   penstock ingest resume job jid0000000007 --why "the server is back"
 
-A job goes on after the last stage that succeeded. One that failed before any did
-begins again, unless its payload is at fault: that must be corrected and
-submitted again. A batch whose payload could not be read has it read again; any
-other is reported anew with `penstock ingest update-report`.""",
+A job continues after its last successful stage, or begins again. If its payload
+is wrong, correct the payload and submit it again. A batch with an unreadable
+payload reads it again. To report another batch again, use `penstock ingest
+update-report`.""",
 )
-def resume(
-    *target: Words,
-    why: MaybeWhy = NO_REASON,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> int:
-    """Let a failed job, or every failed job of a batch, go on, and say with which stage."""
-    found = read_target(target, (Kind.BATCH, Kind.JOB))
-    with remote.connect() as client:
-        if found.kind is Kind.JOB:
-            job = client.resume_ingest_job(found.name, why)
-            _tell(job, f"goes on with {job.status}", as_json)
+def resume(*target: Words, why: OptionalReason = NO_REASON, options: Options = OPTIONS) -> int:
+    """Resume a failed job or all failed jobs of a batch, and show the next stage."""
+    subject = read_target(target, (Kind.BATCH, Kind.JOB))
+    with options.connect() as client:
+        if subject.kind is Kind.JOB:
+            job = client.resume_ingest_job(subject.name, why)
+            _write_done(job, f"continues with {job.status}", options)
             return 0
-        resumed = client.resume_batch(found.name, why)
-    if as_json:
-        write_json(resumed)
-    else:
-        _write_resumed(found.name, resumed)
+        resumed = client.resume_batch(subject.name, why)
+    options.write(resumed, lambda resumed: _write_resumed(subject.name, resumed))
     return 1 if resumed.resumed and all(job.refused for job in resumed.resumed) else 0
 
 
 def _write_resumed(batch_id: str, resumed: ResumedJobs) -> None:
     if resumed.status == "pending":
-        write_line(f"batch {batch_id} is pending again: its payload is read anew")
-        note(f"follow it with: penstock ingest watch {batch_id}")
+        write_line(f"batch {batch_id} is pending: its payload is read again")
+        note(f"follow it: penstock ingest watch {batch_id}")
         return
     if not resumed.resumed:
-        write_line(f"no job of batch {batch_id} has failed; nothing was resumed")
+        write_line(f"no job of batch {batch_id} has failed, so nothing was resumed")
         return
     write_table(
-        ("job", "goes on with", "refused"),
+        ("job", "continues with", "refused"),
         ((job.job, job.stage, job.refused) for job in resumed.resumed),
     )
     if any(job.stage for job in resumed.resumed):
-        note(f"follow it with: penstock ingest watch {batch_id}")
-        note(f"when they have ended: penstock ingest update-report {batch_id}")
+        note(f"follow it: penstock ingest watch {batch_id}")
+        note(f"report them at the end: penstock ingest update-report {batch_id}")
 
 
 @app.command(
@@ -166,15 +149,14 @@ def update_report(
     batch: Annotated[str, Parameter(help="the batch")],
     /,
     *,
-    why: MaybeWhy = NO_REASON,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    why: OptionalReason = NO_REASON,
+    options: Options = OPTIONS,
 ) -> None:
-    """Have a failed batch reported anew: what has succeeded since, and what is still open."""
-    found = _read_batch(batch)
-    with remote.connect() as client:
-        _tell(client.update_report(found, why), "is being reported anew", as_json)
-    note(f"read it with: penstock ingest report {found}")
+    """Report a failed batch again, with the jobs that succeeded since."""
+    subject = _read_batch(batch)
+    with options.connect() as client:
+        _write_done(client.update_report(subject, why), "is reported again", options)
+    note(f"read the report: penstock ingest report {subject}")
 
 
 @app.command(
@@ -183,33 +165,30 @@ def update_report(
   penstock ingest delete jid0000000007
   penstock ingest delete batch bid0000000001 --yes
 
-Only what has failed or is held can be deleted. What was stored stays; what was
-only begun to be stored goes, and so does the lot that was announced of a batch.""",
+Only failed or held batches and jobs can be deleted. Stored objects stay.
+Incomplete objects and the announced lot of a batch are removed.""",
 )
 def delete(
     *target: Words,
-    yes: Annotated[bool, switch("do not ask first")] = False,
-    why: MaybeWhy = NO_REASON,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    yes: Annotated[bool, option("do not ask first")] = False,
+    why: OptionalReason = NO_REASON,
+    options: Options = OPTIONS,
 ) -> int:
-    """Delete a failed or held batch or ingest job; its depositor is not told about it."""
-    found = read_target(target, (Kind.BATCH, Kind.JOB))
-    with remote.connect() as client:
+    """Delete a failed or held batch or ingest job without a notice to its depositor."""
+    subject = read_target(target, (Kind.BATCH, Kind.JOB))
+    with options.connect() as client:
         if yes:
-            _delete(client, found, why, confirmed=True)
-        elif not _delete_if_agreed(client, found, why):
+            _delete(client, subject, why, confirmed=True)
+        elif not _delete_if_agreed(client, subject, why):
             note("nothing was deleted")
             return 1
-    if as_json:
-        write_json({"deleted": found.name})
-    else:
-        write_line(f"{_words(found)} is deleted")
+    noun = "ingest job" if subject.kind is Kind.JOB else subject.kind
+    options.write_line({"deleted": subject.name}, f"{noun} {subject.name} is deleted")
     return 0
 
 
 def _delete_if_agreed(client: Client, target: Target, why: str) -> bool:
-    """Try without being sure; what the server then warns of is somebody's to decide."""
+    """Try without confirmation; ask the user if the server warns of consequences."""
     try:
         _delete(client, target, why, confirmed=False)
     except ApiError as warning:
@@ -236,21 +215,16 @@ def _delete(client: Client, target: Target, why: str, *, confirmed: bool) -> Non
     help_epilogue="""Examples:
   penstock ingest fail jid0000000007 --why "the server hangs"
 
-Whoever works on it can write down nothing about it any more.""",
+Its worker can no longer record results of it.""",
 )
-def fail(
-    *target: Words,
-    why: Why,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
-) -> None:
-    """Force an ingest job to failed, whoever is working on it."""
-    found = read_target(target, (Kind.JOB,))
-    with remote.connect() as client:
-        job = client.fail_ingest_job(found.name, why)
-    _tell(job, "is stopped", as_json)
+def fail(*target: Words, why: Reason, options: Options = OPTIONS) -> None:
+    """Fail an ingest job, even while a worker processes it."""
+    subject = read_target(target, (Kind.JOB,))
+    with options.connect() as client:
+        job = client.fail_ingest_job(subject.name, why)
+    _write_done(job, "is stopped", options)
     if job.resumes_at is not None:
-        note(f"it can go on with {job.resumes_at}: penstock ingest resume {job.id}")
+        note(f"resume it with {job.resumes_at}: penstock ingest resume {job.id}")
 
 
 @app.command(
@@ -262,26 +236,25 @@ def fail(
 Priorities are from 0 to 99; low ones come first.""",
 )
 def priority(
-    *target: Annotated[str, Parameter(help="a batch or ingest job, and the priority last")],
-    why: MaybeWhy = NO_REASON,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    *target: Annotated[str, Parameter(help="a batch or ingest job, then the priority")],
+    why: OptionalReason = NO_REASON,
+    options: Options = OPTIONS,
 ) -> None:
-    """Change when the turn of an ingest job, or of a batch's jobs, is."""
+    """Set the priority of an ingest job or of a batch's jobs."""
     *words, number = target or ("",)
     if not number.isdecimal():
-        raise Invalid("write the priority, from 0 to 99, behind the batch or job")
-    found = read_target(words, (Kind.BATCH, Kind.JOB))
-    with remote.connect() as client:
-        if found.kind is Kind.JOB:
-            job = client.prioritize_ingest_job(found.name, int(number), why)
-            _tell(job, f"has priority {job.priority}", as_json)
+        raise Invalid("write the priority, from 0 to 99, after the batch or job")
+    subject = read_target(words, (Kind.BATCH, Kind.JOB))
+    with options.connect() as client:
+        if subject.kind is Kind.JOB:
+            job = client.prioritize_ingest_job(subject.name, int(number), why)
+            _write_done(job, f"has priority {job.priority}", options)
             return
-        changed = client.prioritize_batch(found.name, int(number), why)
-    if as_json:
-        write_json(ChangedJobs(changed))
-    else:
-        write_line(f"{changed:,} open jobs of batch {found.name} have priority {number}")
+        changed = client.prioritize_batch(subject.name, int(number), why)
+    options.write_line(
+        ChangedJobs(changed),
+        f"{changed:,} open jobs of batch {subject.name} have priority {number}",
+    )
 
 
 @app.command(
@@ -290,100 +263,89 @@ def priority(
   penstock ingest check
   penstock ingest check --repair
 
-The exit code is 1 if something is wrong and was not put right.""",
+The exit code is 1 if faults are left.""",
 )
 def check(
     *,
-    repair: Annotated[bool, switch("put right what can be")] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    repair: Annotated[bool, option("repair the faults that can be repaired")] = False,
+    options: Options = OPTIONS,
 ) -> int:
-    """Look for what no crash should have left: orphans, jobs in two places, half-stored objects."""
-    with remote.connect() as client:
-        found = _checked(client.check_ingest(repair=repair))
-    left = [finding for finding in found if not finding.repaired]
-    if as_json:
-        write_json({"findings": found})
-    elif not found:
-        write_line("nothing is wrong")
-    else:
-        write_table(
-            ("what is wrong", "with", "repaired"),
+    """Look for faults: orphans, jobs in two places, incomplete objects."""
+    with options.connect() as client:
+        findings = _collect(client.check_ingest(repair=repair))
+    options.write({"findings": findings}, lambda _: _write_findings(findings))
+    return 1 if any(not finding.repaired for finding in findings) else 0
+
+
+def _write_findings(findings: list[Finding]) -> None:
+    if not findings:
+        write_line("there are no faults")
+        return
+    write_table(
+        ("fault", "of", "repaired"),
+        (
             (
-                (
-                    finding.what,
-                    finding.target,
-                    "yes" if finding.repaired else "it can be" if finding.repairable else "no",
-                )
-                for finding in found
-            ),
-        )
-        if any(finding.repairable for finding in left):
-            note("put it right with: penstock ingest check --repair")
-    return 1 if left else 0
+                finding.what,
+                finding.target,
+                "yes" if finding.repaired else "possible" if finding.repairable else "no",
+            )
+            for finding in findings
+        ),
+    )
+    if any(finding.repairable and not finding.repaired for finding in findings):
+        note("repair them with: penstock ingest check --repair")
 
 
-def _checked(steps: Iterable[CheckStep]) -> list[Finding]:
-    """What a check has found, once it has come to its end; how far it is can be seen meanwhile."""
-    found: list[Finding] = []
+def _collect(steps: Iterable[CheckStep]) -> list[Finding]:
+    """Collect the findings of a check, and show its progress."""
+    findings: list[Finding] = []
     end: CheckStep | None = None
-    with Live(Text("the queue is being checked"), console=err(), transient=True) as live:
+    with Live(Text("checking the queue"), console=err(), transient=True) as live:
         for step in steps:
             if step.kind == "progress":
                 live.update(Text(f"{step.jobs:,} of {step.total:,} ingest jobs are checked"))
             elif step.finding is not None:
-                found.append(step.finding)
+                findings.append(step.finding)
             else:
                 end = step
     if end is None:
-        raise Unavailable("the server broke off before all was checked; check again")
+        raise Unavailable("the server closed the answer before the end; check again")
     if end.error is not None:
         raise Unavailable(end.error)
-    return found
+    return findings
 
 
 def _read_batch(name: str) -> str:
     return read_target(("batch", name), (Kind.BATCH,)).name
 
 
-def _words(target: Target) -> str:
-    return f"{'ingest job' if target.kind is Kind.JOB else target.kind} {target.name}"
-
-
-def _tell(
-    done: Queue | ShownCollection | ShownBatch | ShownIngestJob, what: str, as_json: bool
+def _write_done(
+    target: Queue | ShownCollection | ShownBatch | ShownIngestJob, done: str, options: Options
 ) -> None:
-    if as_json:
-        write_json(done)
-        return
-    match done:
+    match target:
         case Queue():
-            write_line(f"the queue {what}")
+            text = f"the queue {done}"
         case ShownCollection():
-            write_line(f"collection {done.name} {what}")
+            text = f"collection {target.name} {done}"
         case ShownBatch():
-            write_line(f"batch {done.id} of {done.collection} {what}{_now(done.status, what)}")
+            text = f"batch {target.id} of {target.collection} {done}"
         case _:
-            stands = _now(done.status, what)
-            write_line(f"ingest job {done.id} of batch {done.batch} {what}{stands}")
+            text = f"ingest job {target.id} of batch {target.batch} {done}"
+    if isinstance(target, ShownBatch | ShownIngestJob) and not done.endswith(f" {target.status}"):
+        text += f": {target.status}"
+    options.write_line(target, text)
 
 
-def _now(status: str, what: str) -> str:
-    """The state that something came to, where what was done does not say it."""
-    return "" if what.endswith(f" {status}") else f": {status}"
-
-
-def _tell_held(batch: ShownBatch, as_json: bool) -> None:
-    """A batch that is processing goes on itself: those of its jobs are held that had not begun."""
-    if as_json or batch.status == HELD:
-        _tell(batch, "is held", as_json)
+def _write_held_batch(batch: ShownBatch, options: Options) -> None:
+    """Report a held batch; of a processing batch, only jobs that had not started are held."""
+    if options.json or batch.status == HELD:
+        _write_done(batch, "is held", options)
         return
-    look = look_at(batch, 0)
-    held, begun = look.of(HELD).jobs, look.under_way
-    noun, verb = ("job", "is") if held == 1 else ("jobs", "are")
-    write_line(f"{held:,} {noun} of batch {batch.id} {verb} held")
-    if begun:
-        note(f"{begun:,} had begun and {'goes' if begun == 1 else 'go'} on")
+    snapshot = take_snapshot(batch, 0)
+    held, started = snapshot.total(HELD).jobs, snapshot.open_jobs
+    write_line(f"{counted(held, 'job')} of batch {batch.id} {'is' if held == 1 else 'are'} held")
+    if started:
+        note(f"{counted(started, 'job')} had started and will finish")
 
 
 def _note_held_queue(client: Client) -> None:
@@ -391,15 +353,12 @@ def _note_held_queue(client: Client) -> None:
     held = client.queue().held
     if held is not None:
         note(
-            f"it waits: the queue is held by {held.who}: {held.why}; "
+            f"the queue is held by {held.who}: {held.why}; "
             "release it: penstock ingest release queue"
         )
 
 
-def _tell_released(count: int, as_json: bool) -> None:
-    if as_json:
-        write_json(Released(count))
-    elif count:
-        write_line(f"{count:,} held batches and jobs go on")
-    else:
-        write_line("nothing that is held can go on; held collections are released first")
+def _write_released(count: int, options: Options) -> None:
+    done = f"{count:,} held batches and jobs are released"
+    none = "nothing was released; release held collections first"
+    options.write_line(Released(count), done if count else none)

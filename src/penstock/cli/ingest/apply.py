@@ -11,8 +11,8 @@ import msgspec
 from cyclopts import App, Parameter
 from msgspec import Struct
 
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
-from penstock.cli.output import Column, write_json, write_line, write_table
+from penstock.cli.options import OPTIONS, Options, option
+from penstock.cli.output import Column, write_line, write_table
 from penstock.errors import Invalid, Malformed
 from penstock.ingest import collections as profiles
 from penstock.schema.ingest import MASK, Collection, ShownCollection
@@ -31,9 +31,9 @@ The file has a table for each collection:
   mail = ["maps@example.org"]
   places = ["file:///data/in/"]
 
-The settings are those of `set`, in snake_case. One that is left out has its
-default; only callback_secret, which is better kept elsewhere, stays as it is.
-Collections that are not in the file are left alone.""",
+The settings are those of `set`, in snake_case. A missing setting has its
+default. Only callback_secret, which you should not keep in the file, stays as
+it is. Other collections stay as they are.""",
 )
 
 Profile = dict[str, Any]
@@ -41,7 +41,7 @@ SECRET = "callback_secret"
 
 
 class Change(Struct, frozen=True):
-    """What applying a file does to a collection: for each setting, what it was and becomes."""
+    """The change of a collection: the old and new value of each setting."""
 
     collection: str
     made: bool
@@ -49,7 +49,7 @@ class Change(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True, rename="camel"):
-    """What applying a file did, or would do."""
+    """The changes that were applied, or would be."""
 
     dry_run: bool
     collections: list[Change]
@@ -60,30 +60,31 @@ def apply(
     file: Annotated[Path, Parameter(help="the file")],
     /,
     *,
-    dry_run: Annotated[bool, switch("only show what would change")] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    dry_run: Annotated[bool, option("only show the changes")] = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Make collections as a file describes them."""
-    wanted = read_profiles(file)
-    done = []
-    with remote.connect() as client:
-        there = {each.name: each for each in client.collections().collections}
-        for name, described in wanted.items():
-            profile = _with_secret(described, there.get(name))
-            change = compared(name, profile, there.get(name))
-            done.append(change)
+    """Create and change collections as a file describes them."""
+    profiles_of_file = read_profiles(file)
+    changes = []
+    with options.connect() as client:
+        collections = {each.name: each for each in client.collections().collections}
+        for name, described in profiles_of_file.items():
+            before = collections.get(name)
+            profile = _keep_secret(described, before)
+            change = _compare(name, profile, before)
+            changes.append(change)
             if not dry_run and (change.made or change.changes):
                 client.put_collection(name, **profile)
-    if as_json:
-        write_json(Applied(dry_run, done))
-        return
-    for change in done:
-        _write_change(change, dry_run=dry_run)
+    options.write(Applied(dry_run, changes), _write)
+
+
+def _write(applied: Applied) -> None:
+    for change in applied.collections:
+        _write_change(change, dry_run=applied.dry_run)
 
 
 def read_profiles(file: Path) -> dict[str, Profile]:
-    """The profiles in a file, all of them checked."""
+    """Read and check the profiles in a file."""
     try:
         tables = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -91,72 +92,75 @@ def read_profiles(file: Path) -> dict[str, Profile]:
     except OSError as error:
         raise Invalid(f"{file} cannot be read: {error.strerror}; name another file") from None
     if not tables:
-        raise Invalid(f"there is no collection in {file}; begin a table with: [NAME]")
+        raise Invalid(f"{file} has no collection; begin a table with: [NAME]")
     return {name: _read_profile(file, name, table) for name, table in tables.items()}
 
 
 def _read_profile(file: Path, name: str, table: object) -> Profile:
     where = f"{file}, [{name}]"
     if not isinstance(table, dict):
-        raise Invalid(f"{file}: {name} stands outside of a table; begin a table with: [NAME]")
-    known = Collection.__struct_fields__[1:]
+        raise Invalid(f"{file}: {name} is outside a table; begin a table with: [NAME]")
+    settings = Collection.__struct_fields__[1:]
     for key in table:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            instead = f"did you mean {near[0]}?" if near else f"it can be {', '.join(known)}"
+        if key not in settings:
+            near = difflib.get_close_matches(key, settings, n=1)
+            instead = (
+                f"did you mean {near[0]}?" if near else f"the settings are {', '.join(settings)}"
+            )
             raise Invalid(f"{where}: there is no setting {key!r}; {instead}")
-    names = dict(zip(known, Collection.__struct_encode_fields__[1:], strict=True))
-    given = {names[key]: value for key, value in table.items()}
+    names = dict(zip(settings, Collection.__struct_encode_fields__[1:], strict=True))
+    values = {names[key]: value for key, value in table.items()}
     try:
-        profile = profiles.check_collection(msgspec.convert({**given, "name": name}, Collection))
+        profile = profiles.check_collection(msgspec.convert({**values, "name": name}, Collection))
     except msgspec.ValidationError as error:
         raise Invalid(f"{where}: {_in_snake_case(str(error))}") from None
     except Invalid as error:
         raise Invalid(f"{where}: {error}") from None
-    return {key: getattr(profile, key) for key in known}
+    return {key: getattr(profile, key) for key in settings}
 
 
 def _in_snake_case(text: str) -> str:
     return re.sub(r"(?<=[a-z])([A-Z])(?=[a-z]+`)", lambda upper: f"_{upper[1].lower()}", text)
 
 
-def _with_secret(profile: Profile, before: ShownCollection | None) -> Profile:
-    """The profile with the secret that is there, covered, unless it has one or needs none."""
+def _keep_secret(profile: Profile, before: ShownCollection | None) -> Profile:
+    """Add the masked secret of the server, unless the profile has one or needs none."""
     if before is None or profile[SECRET] is not None or profile["callback"] is None:
         return profile
     return {**profile, SECRET: before.callback_secret}
 
 
-def compared(name: str, profile: Profile, before: ShownCollection | None) -> Change:
-    """What would change."""
+def _compare(name: str, profile: Profile, before: ShownCollection | None) -> Change:
     if before is None:
-        return Change(name, True, {key: (None, value) for key, value in _said(profile).items()})
-    there = before.profile
-    changes = {key: (there[key], value) for key, value in profile.items() if there[key] != value}
+        return Change(
+            name, True, {key: (None, value) for key, value in _custom_values(profile).items()}
+        )
+    old = before.profile
+    changes = {key: (old[key], value) for key, value in profile.items() if old[key] != value}
     if SECRET in changes:
-        changes[SECRET] = (there[SECRET], profile[SECRET] and MASK)
+        changes[SECRET] = (old[SECRET], profile[SECRET] and MASK)
     return Change(name, False, changes)
 
 
-def _said(profile: Profile) -> Mapping[str, Any]:
+def _custom_values(profile: Profile) -> Mapping[str, Any]:
     defaults = Collection(dataset="")
-    said = {key: value for key, value in profile.items() if value != getattr(defaults, key)}
-    return {**said, SECRET: MASK} if SECRET in said else said
+    custom = {key: value for key, value in profile.items() if value != getattr(defaults, key)}
+    return {**custom, SECRET: MASK} if SECRET in custom else custom
 
 
 def _write_change(change: Change, *, dry_run: bool) -> None:
     would = "would be " if dry_run else "is "
     if not change.made and not change.changes:
-        write_line(f"collection {change.collection} is as it should be")
+        write_line(f"collection {change.collection} is unchanged")
         return
-    write_line(f"collection {change.collection} {would}{'made' if change.made else 'changed'}:")
+    write_line(f"collection {change.collection} {would}{'created' if change.made else 'changed'}:")
     write_table(
-        (Column("setting", whole=True), "was", "becomes"),
-        ((key, _shown(was), _shown(now)) for key, (was, now) in change.changes.items()),
+        (Column("setting", whole=True), "old", "new"),
+        ((key, _text(old), _text(new)) for key, (old, new) in change.changes.items()),
     )
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     if value is None or value == ():
         return "-"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,10 +1,11 @@
-"""`penstock ingest`: its commands, and those that only look."""
+"""`penstock ingest`: its short commands; those that need more imports have their own modules."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
+from penstock.cli.formats import show_bytes, show_time
 from penstock.cli.ingest import admin
 from penstock.cli.ingest.targets import Kind, read_target
 from penstock.cli.ingest.watch import (
@@ -14,21 +15,20 @@ from penstock.cli.ingest.watch import (
     bytes_line,
     counts_line,
     jobs_line,
-    look_at,
-    show_bytes,
+    list_stops,
+    next_steps,
     status_text,
-    stops,
-    ways_on,
+    take_snapshot,
 )
-from penstock.cli.options import REMOTE, Json, Limit, RemoteFlags
-from penstock.cli.output import Column, note, write_fields, write_json, write_line, write_table
-from penstock.cli.times import show_time
+from penstock.cli.options import OPTIONS, Limit, Options
+from penstock.cli.output import Column, note, write_fields, write_line, write_table
 from penstock.schema.ingest import (
     BatchJobs,
     IngestJobs,
     Queue,
     ShownBatch,
     ShownIngestJob,
+    ShownReport,
     StateTally,
 )
 
@@ -37,26 +37,26 @@ app = App(
     help_epilogue="""Examples:
   penstock ingest collections set maps --dataset maps --namespace library
   penstock ingest submit maps ./scans.zip --what "Old town" --wait
-  penstock ingest work
+  penstock ingest start
   penstock ingest watch bid0000000001
   penstock ingest resume bid0000000001
   penstock ingest queue
 
-A batch is a submission; each object of it is an ingest job, which waits in one
-stage after the other for a worker. `penstock ingest work` is such a worker.""",
+A batch is a submission. Each of its objects is an ingest job, which passes
+through stages. `penstock ingest start` starts a worker for these stages.""",
 )
 
 _DO = Group("Submit and work", sort_key=1)
 _LOOK = Group("Look", sort_key=2)
-# Imported when they are run: a worker needs far more than who looks at a batch.
-COMMANDS: tuple[tuple[Group, str, str], ...] = (
+# These modules are imported when their command runs: a worker imports far more than the others.
+_COMMANDS = (
     (_DO, "submit", "Submit a payload to a collection as a batch."),
     (_DO, "watch", "Follow a batch to its end."),
-    (_DO, "work", "Work on what was submitted, stage by stage, until told to stop."),
-    (_DO, "collections", "List, show, make and change what batches are submitted to."),
-    (_LOOK, "objects", "List what is stored, newest first, or show one object."),
+    (_DO, "start", "Start a worker, which processes batches stage by stage."),
+    (_DO, "collections", "List, show, create and change collections."),
+    (_LOOK, "objects", "List stored objects, newest first, or show one object."),
 )
-for _order, (_group, _name, _text) in enumerate(COMMANDS):
+for _order, (_group, _name, _text) in enumerate(_COMMANDS):
     _path = f"penstock.cli.ingest.{_name}:app"
     app.command(_path, name=_name, help=_text, group=_group, sort_key=_order)
 app.command(admin.app, name="*")
@@ -77,7 +77,7 @@ JobStatus = Literal[
     "completed",
     "failed",
 ]
-InCollection = Annotated[str | None, Parameter(help="only those of this collection")]
+InCollection = Annotated[str | None, Parameter(help="only this collection")]
 STATUS = Column("status", whole=True)
 
 
@@ -90,24 +90,21 @@ STATUS = Column("status", whole=True)
 )
 def list_batches(
     *,
-    status: Annotated[BatchStatus | None, Parameter(help="only those that are so")] = None,
+    status: Annotated[BatchStatus | None, Parameter(help="only batches in this state")] = None,
     collection: InCollection = None,
-    before: Annotated[str | None, Parameter(help="only those older than this batch")] = None,
+    before: Annotated[str | None, Parameter(help="only batches older than this one")] = None,
     limit: Limit = 25,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """List batches, newest first."""
-    with remote.connect() as client:
-        found = client.batches(status=status, collection=collection, before=before, limit=limit)
-    if as_json:
-        write_json(found)
-        return
-    if not found.batches:
+    with options.connect() as client:
+        page = client.batches(status=status, collection=collection, before=before, limit=limit)
+    if not page.batches and not options.json:
         write_line("there are no such batches" if status or collection else "there are no batches")
         note("submit one with: penstock ingest submit COLLECTION PAYLOAD")
         return
-    write_table(
+    options.write_table(
+        page,
         (
             Column("batch", whole=True),
             "collection",
@@ -123,52 +120,50 @@ def list_batches(
                 status_text(batch.status),
                 show_time(batch.submitted_at),
                 batch.payload_name,
-                _standing(batch),
+                _progress(batch),
             )
-            for batch in found.batches
+            for batch in page.batches
         ),
     )
-    if len(found.batches) == limit:
-        note(f"older ones: --before {found.batches[-1].id}")
+    if len(page.batches) == limit and not options.json:
+        note(f"older batches: --before {page.batches[-1].id}")
 
 
-def _standing(batch: ShownBatch) -> str:
+def _progress(batch: ShownBatch) -> str:
     if batch.tally is None:
         return f"{batch.jobs:,}"
-    return counts_line(look_at(batch, 0)) if batch.jobs else batch.message
+    return counts_line(take_snapshot(batch, 0)) if batch.jobs else batch.message
 
 
 @app.command(group=_LOOK, help_epilogue="Example:\n  penstock ingest show bid0000000001")
-def show(batch: BatchId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """Show a batch: how far it is, and what can be done."""
-    with remote.connect() as client:
-        found = client.batch(_batch(batch))
-        is_open = not as_json and found.status != "completed"
-        stopped = stops(client, found) if is_open else []
-        ways = ways_on(client, found) if is_open else []
-    if as_json:
-        write_json(found)
-        return
-    write_fields(
+def show(batch: BatchId, /, *, options: Options = OPTIONS) -> None:
+    """Show the progress of a batch, and useful next commands."""
+    with options.connect() as client:
+        details = client.batch(_batch(batch))
+        is_open = not options.json and details.status != "completed"
+        stops = list_stops(client, details) if is_open else []
+        steps = next_steps(client, details) if is_open else []
+    options.write_fields(
+        details,
         [
-            ("batch", found.id),
-            ("collection", found.collection),
-            ("status", status_text(found.status)),
-            ("message", found.message),
-            ("stopped", "; ".join(stopped)),
-            ("jobs", jobs_line(found)),
-            ("bytes", bytes_line(look_at(found, 0))),
-            ("payload", found.payload_name),
-            ("at", found.payload_url),
-            ("type", f"{found.payload_type}, {found.mode}"),
-            ("submitted", f"{show_time(found.submitted_at)} by {found.submitter}"),
-            ("key", found.key),
-            ("since", show_time(found.last_modified)),
-            ("worked on by", found.locked_by),
-        ]
+            ("batch", details.id),
+            ("collection", details.collection),
+            ("status", status_text(details.status)),
+            ("message", details.message),
+            ("stopped", "; ".join(stops)),
+            ("jobs", jobs_line(details)),
+            ("bytes", bytes_line(take_snapshot(details, 0))),
+            ("payload", details.payload_name),
+            ("at", details.payload_url),
+            ("type", f"{details.payload_type}, {details.mode}"),
+            ("submitted", f"{show_time(details.submitted_at)} by {details.submitter}"),
+            ("key", details.key),
+            ("since", show_time(details.last_modified)),
+            ("claimed by", details.locked_by),
+        ],
     )
-    for way in ways:
-        note(way)
+    for step in steps:
+        note(step)
 
 
 @app.command(
@@ -179,46 +174,44 @@ def show(batch: BatchId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fal
   penstock ingest jobs --status held --collection maps""",
 )
 def jobs(
-    batch: Annotated[str | None, Parameter(help="the batch; else jobs of all batches")] = None,
+    batch: Annotated[str | None, Parameter(help="the batch; default: all batches")] = None,
     /,
     *,
     status: Annotated[
-        JobStatus | None, Parameter(help="only those that are so; failed, where no batch is named")
+        JobStatus | None, Parameter(help="only jobs in this state; default without BATCH: failed")
     ] = None,
     collection: InCollection = None,
-    after: Annotated[str | None, Parameter(help="only those behind this one")] = None,
+    after: Annotated[str | None, Parameter(help="only jobs after this one")] = None,
     limit: Limit = 100,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List the jobs of a batch, or all that are in a state."""
-    with remote.connect() as client:
-        found: BatchJobs | IngestJobs
+    """List the jobs of a batch, or all jobs in a state."""
+    with options.connect() as client:
+        page: BatchJobs | IngestJobs
         if batch is not None:
-            found = client.batch_jobs(_batch(batch), status=status, limit=limit, after=after)
+            page = client.batch_jobs(_batch(batch), status=status, limit=limit, after=after)
         else:
-            found = client.ingest_jobs(
+            page = client.ingest_jobs(
                 status or "failed", collection=collection, limit=limit, after=after
             )
-    if as_json:
-        write_json(found)
-        return
-    if found.jobs:
-        _write_jobs(found.jobs)
+    if page.jobs:
+        options.write(page, lambda page: _write_jobs(page.jobs))
     else:
         state = status or ("failed" if batch is None else "")
-        write_line(f"no ingest job is {state}" if state else f"batch {batch} has no jobs")
-    if rest := _rest(found, limit):
-        note(f"those behind: --after {rest}")
+        options.write_line(
+            page, f"no ingest job is {state}" if state else f"batch {batch} has no jobs"
+        )
+    if (last := _last(page, limit)) and not options.json:
+        note(f"more jobs: --after {last}")
 
 
-def _rest(found: BatchJobs | IngestJobs, limit: int) -> str | None:
-    if isinstance(found, IngestJobs):
-        return found.next
-    return found.jobs[-1].id if found.jobs and len(found.jobs) == limit else None
+def _last(page: BatchJobs | IngestJobs, limit: int) -> str | None:
+    if isinstance(page, IngestJobs):
+        return page.next
+    return page.jobs[-1].id if page.jobs and len(page.jobs) == limit else None
 
 
-def _write_jobs(found: Sequence[ShownIngestJob]) -> None:
+def _write_jobs(jobs: Sequence[ShownIngestJob]) -> None:
     write_table(
         (
             Column("job", whole=True),
@@ -237,10 +230,10 @@ def _write_jobs(found: Sequence[ShownIngestJob]) -> None:
                 job.priority,
                 job.primary_id or ", ".join(job.local_ids),
             )
-            for job in found
+            for job in jobs
         ),
     )
-    for job in found:
+    for job in jobs:
         if job.message:
             write_line(f"{job.id}: {job.message}")
         elif job.download is not None:
@@ -248,95 +241,92 @@ def _write_jobs(found: Sequence[ShownIngestJob]) -> None:
 
 
 def _downloaded(job: ShownIngestJob) -> str | None:
-    """How much of a long download has come."""
+    """Describe the progress of a download."""
     if job.download is None:
         return None
-    come, total = job.download.bytes, job.download.total
+    done, total = job.download.bytes, job.download.total
     if not total:
-        return show_bytes(come)
-    return f"{show_bytes(come)} of {show_bytes(total)} ({min(100, 100 * come // total)} %)"
+        return show_bytes(done)
+    return f"{show_bytes(done)} of {show_bytes(total)} ({min(100, 100 * done // total)} %)"
 
 
 @app.command(group=_LOOK, help_epilogue="Example:\n  penstock ingest job jid0000000007")
 def job(
-    job: Annotated[str, Parameter(help="the ingest job")],
-    /,
-    *,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    job: Annotated[str, Parameter(help="the ingest job")], /, *, options: Options = OPTIONS
 ) -> None:
-    """Show an ingest job: where it is, where it has been, and where a resume would go."""
+    """Show an ingest job: its state, its history, and the stage of a resume."""
     name = read_target(("job", job), (Kind.JOB,)).name
-    with remote.connect() as client:
-        found = client.ingest_job(name)
-    if as_json:
-        write_json(found)
-        return
+    with options.connect() as client:
+        details = client.ingest_job(name)
+    options.write(details, _write_job)
+
+
+def _write_job(job: ShownIngestJob) -> None:
     write_fields(
         [
-            ("ingest job", found.id),
-            ("batch", f"{found.batch} of {found.collection}"),
-            ("status", status_text(found.status)),
-            ("message", found.message),
-            ("downloaded", _downloaded(found)),
-            ("last success", found.last_successful_status),
-            ("a resume goes to", found.resumes_at),
-            ("resumed", f"{found.retry_count} times" if found.retry_count else None),
-            ("title", found.title),
-            ("object", found.primary_id),
-            ("local ids", ", ".join(found.local_ids)),
-            ("payload", f"{found.payload_name}, {found.payload_type}, {found.mode}"),
-            ("at", found.payload_url),
-            ("space needed", show_bytes(found.space_needed) if found.space_needed else None),
-            ("priority", found.priority),
-            ("working folder", found.working_folder),
-            ("worked on by", found.locked_by),
+            ("ingest job", job.id),
+            ("batch", f"{job.batch} of {job.collection}"),
+            ("status", status_text(job.status)),
+            ("message", job.message),
+            ("downloaded", _downloaded(job)),
+            ("last success", job.last_successful_status),
+            ("resumes with", job.resumes_at),
+            ("resumed", f"{job.retry_count} times" if job.retry_count else None),
+            ("title", job.title),
+            ("object", job.primary_id),
+            ("local ids", ", ".join(job.local_ids)),
+            ("payload", f"{job.payload_name}, {job.payload_type}, {job.mode}"),
+            ("at", job.payload_url),
+            ("space needed", show_bytes(job.space_needed) if job.space_needed else None),
+            ("priority", job.priority),
+            ("working folder", job.working_folder),
+            ("claimed by", job.locked_by),
         ]
     )
     write_line()
     write_table(
         (Column("since", whole=True), "status"),
-        ((show_time(step.at), status_text(step.status)) for step in found.history),
+        ((show_time(step.at), status_text(step.status)) for step in job.history),
     )
-    if found.resumes_at is not None:
-        note(f"to let it go on: penstock ingest resume {found.id}")
+    if job.resumes_at is not None:
+        note(f"resume it: penstock ingest resume {job.id}")
 
 
 @app.command(group=_LOOK, help_epilogue="Example:\n  penstock ingest report bid0000000001")
-def report(batch: BatchId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """Print the last report of a batch, as its depositor got it."""
-    with remote.connect() as client:
-        found = client.batch_report(_batch(batch))
-    if as_json:
-        write_json(found)
-        return
-    for line in found.text.splitlines():
+def report(batch: BatchId, /, *, options: Options = OPTIONS) -> None:
+    """Print the last report that the depositor of a batch received."""
+    with options.connect() as client:
+        details = client.batch_report(_batch(batch))
+    options.write(details, _write_report)
+
+
+def _write_report(report: ShownReport) -> None:
+    for line in report.text.splitlines():
         write_line(line)
 
 
 @app.command(group=_LOOK, help_epilogue="Example:\n  penstock ingest queue")
-def queue(*, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
-    """Show how many jobs are in each stage, and what is held."""
-    with remote.connect() as client:
-        found = client.queue()
-    if as_json:
-        write_json(found)
-    else:
-        _write_queue(found)
+def queue(*, options: Options = OPTIONS) -> None:
+    """Count the jobs in each stage, and list holds."""
+    with options.connect() as client:
+        details = client.queue()
+    options.write(details, _write_queue)
 
 
-def _write_queue(found: Queue) -> None:
-    if found.tally is None:
-        write_line("the jobs of all namespaces are counted together, and this key is for one")
-        note("those of a collection: penstock ingest jobs --status STATUS --collection COLLECTION")
-    elif found.tally:
-        _write_tally(found.tally)
+def _write_queue(queue: Queue) -> None:
+    if queue.tally is None:
+        write_line("this key is for one namespace, and the queue counts the jobs of all")
+        note(
+            "list the jobs of a collection: penstock ingest jobs --status STATUS --collection NAME"
+        )
+    elif queue.tally:
+        _write_tally(queue.tally)
     else:
         write_line("the queue is empty")
-    if found.held is not None:
-        held = found.held
+    if queue.held is not None:
+        held = queue.held
         write_line(f"the queue is held since {show_time(held.since)} by {held.who}: {held.why}")
-    for each in found.collections_held:
+    for each in queue.collections_held:
         since = show_time(each.since)
         write_line(f"collection {each.name} is held since {since} by {each.who}: {each.why}")
 

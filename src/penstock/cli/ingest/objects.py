@@ -5,11 +5,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.ingest.watch import show_bytes
-from penstock.cli.options import REMOTE, Json, Limit, RemoteFlags
+from penstock.cli.formats import show_bytes, show_time
+from penstock.cli.options import OPTIONS, Limit, Options
 from penstock.cli.output import Column, note, write_json, write_line, write_table
-from penstock.cli.times import show_time
-from penstock.schema.ingest import StoredObject
+from penstock.schema.ingest import StoredObject, StoredObjects
 
 app = App(
     name="objects",
@@ -22,38 +21,38 @@ app = App(
 
 @app.default
 def objects(
-    ark: Annotated[str | None, Parameter(help="the versions and files of this object")] = None,
+    ark: Annotated[str | None, Parameter(help="show the versions and files of this object")] = None,
     /,
     *,
-    version: Annotated[int | None, Parameter(help="the files of this version")] = None,
-    collection: Annotated[str | None, Parameter(help="only those of this collection")] = None,
-    before: Annotated[str | None, Parameter(help="only those stored before this one")] = None,
+    version: Annotated[int | None, Parameter(help="show the files of this version")] = None,
+    collection: Annotated[str | None, Parameter(help="only objects of this collection")] = None,
+    before: Annotated[str | None, Parameter(help="only objects stored before this one")] = None,
     limit: Limit = 100,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List what is stored, newest first, or show one object."""
+    """List stored objects, newest first, or show one object."""
     if ark is not None:
-        _show_object(ark, version, remote, as_json)
+        _show_object(ark, version, options)
         return
-    with remote.connect() as client:
-        found = client.objects(collection=collection, limit=limit, before=before)
-    if as_json:
-        write_json(found)
-        return
-    if found.objects:
-        _write_objects(found.objects)
+    with options.connect() as client:
+        page = client.objects(collection=collection, limit=limit, before=before)
+    options.write(page, _write_page)
+
+
+def _write_page(page: StoredObjects) -> None:
+    if page.objects:
+        _write_objects(page.objects)
     else:
-        write_line("nothing is stored yet")
-    if found.next is not None:
-        note(f"older ones: --before {found.next}")
+        write_line("there are no stored objects yet")
+    if page.next is not None:
+        note(f"older objects: --before {page.next}")
 
 
-def _show_object(ark: str, version: int | None, remote: RemoteFlags, as_json: bool) -> None:
-    with remote.connect() as client:
+def _show_object(ark: str, version: int | None, options: Options) -> None:
+    with options.connect() as client:
         versions = client.object_versions(ark).versions
         files = client.object_files(ark, version).files
-    if as_json:
+    if options.json:
         write_json({"versions": versions, "files": files})
         return
     _write_objects(versions)
@@ -64,7 +63,7 @@ def _show_object(ark: str, version: int | None, remote: RemoteFlags, as_json: bo
     )
 
 
-def _write_objects(found: Iterable[StoredObject]) -> None:
+def _write_objects(objects: Iterable[StoredObject]) -> None:
     write_table(
         (
             Column("object", whole=True),
@@ -83,6 +82,6 @@ def _write_objects(found: Iterable[StoredObject]) -> None:
                 show_bytes(each.bytes),
                 show_time(each.at),
             )
-            for each in found
+            for each in objects
         ),
     )

@@ -1,4 +1,4 @@
-"""`penstock ingest submit`: hands a payload in, and uploads it if it is here."""
+"""`penstock ingest submit`, which uploads local payloads."""
 
 import hashlib
 import os
@@ -23,8 +23,8 @@ from rich.progress import (
 )
 
 from penstock.cli import exit_codes
-from penstock.cli.ingest.watch import Unseen, follow, follow_on
-from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
+from penstock.cli.ingest.watch import NullView, follow, follow_on
+from penstock.cli.options import OPTIONS, Options, option
 from penstock.cli.output import err, note, write_json, write_line
 from penstock.client import Client
 from penstock.errors import Conflict, Invalid, Unavailable
@@ -38,8 +38,8 @@ _CHUNK_BYTES = 1 << 20
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
-class Packed(NamedTuple):
-    """A file of the folder: its name there, and what it had when it was found."""
+class PackedFile(NamedTuple):
+    """A file of a folder, with its name there, size and time before packing."""
 
     name: str
     path: Path
@@ -48,29 +48,29 @@ class Packed(NamedTuple):
 
 
 class Folder:
-    """The files below a folder, in the order of their names. Empty folders are left out."""
+    """The files below a folder, sorted by name; empty folders are omitted."""
 
-    def __init__(self, files: list[Packed]) -> None:
+    def __init__(self, files: list[PackedFile]) -> None:
         self.files = files
 
     @classmethod
     def of(cls, path: Path) -> "Folder":
-        """Find every file; whatever cannot be packed is refused before anything is read."""
-        files = sorted(_found(path, path))
+        """Find every file, and refuse what cannot be packed before reading any."""
+        files = sorted(_scan(path, path))
         if not files:
-            raise Invalid(f"there is no file in {path}; put some in, or name another folder")
+            raise Invalid(f"folder {path} has no files; name another folder")
         return cls(files)
 
     @property
     def size(self) -> int:
-        """The bytes of the tar."""
+        """The size of the tar in bytes."""
         return len(_END) + sum(len(_header(each)) + _padded(each.size) for each in self.files)
 
     def chunks(self) -> Iterator[bytes]:
-        """The tar. The same files, untouched, always make the same bytes."""
+        """Yield the tar; unchanged files always give the same bytes."""
         for each in self.files:
             yield _header(each)
-            with _opened(each) as stream:
+            with _open(each) as stream:
                 left = each.size
                 while left and (chunk := stream.read(min(left, _CHUNK_BYTES))):
                     left -= len(chunk)
@@ -81,7 +81,7 @@ class Folder:
         yield _END
 
 
-def _found(folder: Path, top: Path) -> Iterator[Packed]:
+def _scan(folder: Path, top: Path) -> Iterator[PackedFile]:
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -90,19 +90,19 @@ def _found(folder: Path, top: Path) -> Iterator[Packed]:
         path = Path(entry.path)
         kind = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(kind.st_mode):
-            yield from _found(path, top)
+            yield from _scan(path, top)
         elif stat.S_ISREG(kind.st_mode):
             name = path.relative_to(top).as_posix()
-            yield Packed(_checked(name, path), path, kind.st_size, int(kind.st_mtime))
+            yield PackedFile(_check_name(name, path), path, kind.st_size, int(kind.st_mtime))
         else:
-            what = "a link" if stat.S_ISLNK(kind.st_mode) else "no file"
+            noun = "a link" if stat.S_ISLNK(kind.st_mode) else "not a file"
             raise Invalid(
-                f"{path} is {what}, and only files and folders can be packed; "
-                "remove it, or put a copy of the file in its place"
+                f"{path} is {noun}, and only files and folders can be packed; "
+                "remove it, or replace it by a copy of the file"
             )
 
 
-def _checked(name: str, path: Path) -> str:
+def _check_name(name: str, path: Path) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -112,7 +112,7 @@ def _checked(name: str, path: Path) -> str:
     return name
 
 
-def _header(file: Packed) -> bytes:
+def _header(file: PackedFile) -> bytes:
     info = tarfile.TarInfo(file.name)
     info.size = file.size
     info.mtime = file.mtime
@@ -123,17 +123,17 @@ def _padded(size: int) -> int:
     return -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
 
-def _opened(file: Packed) -> IO[bytes]:
+def _open(file: PackedFile) -> IO[bytes]:
     try:
-        # Somebody may have put a link in its place since it was found.
+        # A link may have replaced the file since the scan.
         return os.fdopen(os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
     except OSError as error:
-        raise Conflict(f"{file.path} cannot be read any more: {error.strerror}") from None
+        raise Conflict(f"{file.path} can no longer be read: {error.strerror}") from None
 
 
-def _changed(file: Packed) -> Conflict:
+def _changed(file: PackedFile) -> Conflict:
     return Conflict(
-        f"{file.path} was written to while it was packed; wait until it is done, and try again"
+        f"{file.path} changed while it was packed; wait until it is complete, and try again"
     )
 
 
@@ -146,12 +146,12 @@ app = App(
   penstock ingest submit maps scans.zip --key 2026-11-15
   penstock ingest submit maps ./more --local-id loc1 --mode update --clear when
 
-The payload is a URL (http, https, s3 or file, as the server sees it), or
-something here, which is uploaded: a file, a zip or tar, a .checkm manifest, a
-folder. A folder is packed as a tar on its way. A manifest is checked first.
-An update keeps the description of the object; --clear erases a part of it.
-A mrt-erc.txt in a container or manifest gives what the flags do not.
-Two submissions to a collection with one --key are one batch.""",
+The payload is a URL that the server can read (http, https, s3 or file), or a
+local file, zip, tar, .checkm manifest or folder, which is uploaded. A folder is
+packed as a tar. A manifest is checked before the upload. An update keeps the
+description of the object; --clear erases a part of it. A mrt-erc.txt in a
+container or manifest supplies what the options do not. Two submissions to a
+collection with the same --key are one batch.""",
 )
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|payload:")
@@ -161,34 +161,35 @@ Digest = tuple[DigestAlgorithm, str]
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class DepositFlags:
-    """What may be said about a payload."""
+class DepositOptions:
+    """The description of a payload."""
 
     type: Annotated[
-        PayloadType | None, Parameter(help="what the payload is; else told by its name")
+        PayloadType | None, Parameter(help="the type of the payload; default: by its name")
     ] = None
     mode: Annotated[
-        SubmissionMode, Parameter(help="update keeps the files that the object already has")
+        SubmissionMode, Parameter(help="update keeps the files of the stored object")
     ] = SubmissionMode.ADD
-    name: Annotated[str | None, Parameter(help="what the payload is called")] = None
-    local_id: Annotated[str | None, Parameter(help="the depositor's own name for it")] = None
-    primary_id: Annotated[str | None, Parameter(help="the ARK that it has")] = None
-    who: Annotated[str | None, Parameter(help="who made it")] = None
+    name: Annotated[str | None, Parameter(help="the name of the payload")] = None
+    local_id: Annotated[str | None, Parameter(help="the depositor's id of the object")] = None
+    primary_id: Annotated[str | None, Parameter(help="the ARK of the object")] = None
+    who: Annotated[str | None, Parameter(help="its creator")] = None
     what: Annotated[str | None, Parameter(help="its title")] = None
     when: Annotated[str | None, Parameter(help="its date")] = None
-    where: Annotated[str | None, Parameter(help="where else it is")] = None
+    where: Annotated[str | None, Parameter(help="its location elsewhere")] = None
     clear: Annotated[
         tuple[ErcPart, ...],
-        Parameter(
-            negative="",
-            help="leave this part of the description empty; repeatable. An update else keeps it",
-        ),
+        Parameter(negative="", help="erase this part of the description; repeatable"),
     ] = ()
-    submitter: Annotated[str | None, Parameter(help="who submits it; else the key's name")] = None
-    key: Annotated[str | None, Parameter(help="what makes a second submission the same")] = None
+    submitter: Annotated[str | None, Parameter(help="the submitter; default: the key's name")] = (
+        None
+    )
+    key: Annotated[
+        str | None, Parameter(help="a key that makes repeated submissions one batch")
+    ] = None
 
 
-DEPOSIT = DepositFlags()
+DEPOSIT = DepositOptions()
 
 
 @app.default
@@ -197,38 +198,34 @@ def submit(
     payload: Annotated[str, Parameter(help="a URL, a file or a folder")],
     /,
     *,
-    deposit: DepositFlags = DEPOSIT,
+    deposit: DepositOptions = DEPOSIT,
     digest: Annotated[
-        str | None, Parameter(help="of the payload, like sha-256:HEX; it is checked")
+        str | None, Parameter(help="the expected digest of the payload, like sha-256:HEX")
     ] = None,
-    wait: Annotated[bool, switch("follow the batch to its end; exit code 1 if it failed")] = False,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    wait: Annotated[bool, option("follow the batch to its end; exit code 1 if it fails")] = False,
+    options: Options = OPTIONS,
 ) -> int:
-    """Submit a payload to a collection as a batch, and print the batch's id."""
+    """Submit a payload to a collection as a batch, and print the id of the batch."""
     expected = None if digest is None else read_digest(digest)
-    with remote.connect() as client:
+    with options.connect() as client:
         if _URL.match(payload):
-            handed = Handed(payload, deposit.type, expected, None)
+            remote = RemotePayload(payload, deposit.type, expected, None)
         else:
-            found = Local.find(Path(payload), deposit)
+            local = LocalPayload.find(Path(payload), deposit)
             client.collection(collection)
-            handed = _upload(client, found, expected)
-        batch = _submit(client, collection, handed, deposit)
-        if not as_json:
-            _tell(batch, handed, wait=wait)
-        ended = _follow(client, batch, as_json=as_json) if wait else batch
-    if as_json:
+            remote = _upload(client, local, expected)
+        batch = _submit(client, collection, remote, deposit)
+        if not options.json:
+            _report(batch, remote, wait=wait)
+        ended = _follow(client, batch, as_json=options.json) if wait else batch
+    if options.json:
         write_json(ended or batch)
-    return (
-        exit_codes.FAILED
-        if wait and (ended is None or ended.status != "completed")
-        else exit_codes.DONE
-    )
+    is_failed = wait and (ended is None or ended.status != "completed")
+    return exit_codes.FAILED if is_failed else exit_codes.DONE
 
 
-class Handed(NamedTuple):
-    """What is submitted: where the server finds it, and what is known of it."""
+class RemotePayload(NamedTuple):
+    """A payload at a URL that the server can read."""
 
     url: str
     type: PayloadType | None
@@ -236,8 +233,8 @@ class Handed(NamedTuple):
     size: int | None
 
 
-class Local(NamedTuple):
-    """A payload that is here."""
+class LocalPayload(NamedTuple):
+    """A payload on this machine."""
 
     name: str
     type: PayloadType | None
@@ -245,14 +242,14 @@ class Local(NamedTuple):
     chunks: Callable[[], Iterator[bytes]]
 
     @classmethod
-    def find(cls, path: Path, deposit: DepositFlags) -> "Local":
-        """The payload at a path; a manifest that cannot be read is refused here."""
+    def find(cls, path: Path, deposit: DepositOptions) -> "LocalPayload":
+        """Find the payload at a path; refuse a wrong manifest."""
         if path.is_dir():
             folder = Folder.of(path)
             name = deposit.name or f"{path.resolve().name or 'folder'}.tar"
             return cls(name, deposit.type or PayloadType.CONTAINER, folder.size, folder.chunks)
         if not path.is_file():
-            raise Invalid(f"there is no file or folder {str(path)!r}, and it is no URL")
+            raise Invalid(f"{str(path)!r} is neither a file, a folder nor a URL")
         name = deposit.name or path.name
         if deposit.type is None and path.suffix.lower() != _MANIFEST:
             return cls(name, None, path.stat().st_size, lambda: _read(path))
@@ -282,63 +279,64 @@ def _read(path: Path) -> Iterator[bytes]:
 
 
 def read_digest(text: str) -> Digest:
-    """The algorithm and the value of a digest, as people write them."""
+    """Read the algorithm and the value of a digest."""
     algorithm, _, value = text.partition(":")
     try:
         name, digest = checked_digest(algorithm.strip(), value.strip())
-        known_digest: Digest = msgspec.convert((name, digest), Digest)
+        result: Digest = msgspec.convert((name, digest), Digest)
     except (Invalid, msgspec.ValidationError) as error:
-        known = ", ".join(get_args(DigestAlgorithm))
+        algorithms = ", ".join(get_args(DigestAlgorithm))
         raise Invalid(
-            f"{text[:200]!r} is no digest ({error}); write it like sha-256:HEX, with one of {known}"
+            f"{text[:200]!r} is no digest ({error}); write it like sha-256:HEX, "
+            f"with one of {algorithms}"
         ) from None
-    return known_digest
+    return result
 
 
-def _upload(client: Client, found: Local, expected: Digest | None) -> Handed:
-    """Upload a payload, and see that what arrived is what was sent, and what was expected."""
+def _upload(client: Client, local: LocalPayload, expected: Digest | None) -> RemotePayload:
+    """Upload a payload, and check the digests before and after."""
     if expected is not None:
-        _check_digest(found, expected)
+        _check_digest(local, expected)
     hashed = hashlib.sha256()
-    with _progress(found) as tick:
-        sent = _sent(found, tick, hashed.update)
-        arrived = client.upload_payload(found.name, sent, size=found.size)
+    with _progress(local) as tick:
+        sent = _read_counted(local, tick, hashed.update)
+        upload = client.upload_payload(local.name, sent, size=local.size)
     digest = hashed.hexdigest()
-    if arrived.digests.get("sha-256") != digest:
-        raise Unavailable(f"{found.name} arrived otherwise than it was sent; submit it again")
-    return Handed(arrived.url, found.type, expected or ("sha-256", digest), found.size)
+    if upload.digests.get("sha-256") != digest:
+        raise Unavailable(f"{local.name} was damaged during the upload; submit it again")
+    return RemotePayload(upload.url, local.type, expected or ("sha-256", digest), local.size)
 
 
-def _check_digest(found: Local, expected: Digest) -> None:
+def _check_digest(local: LocalPayload, expected: Digest) -> None:
     algorithm, wanted = expected
     hashed = new_hash(algorithm)
-    for chunk in found.chunks():
+    for chunk in local.chunks():
         hashed.update(chunk)
     if hashed.hexdigest() != wanted:
         raise Invalid(
-            f"{found.name} has the {algorithm} digest {hashed.hexdigest()}, not {wanted}; "
+            f"{local.name} has the {algorithm} digest {hashed.hexdigest()}, not {wanted}; "
             "nothing was uploaded"
         )
 
 
-def _sent(
-    found: Local, tick: Callable[[int], None], notice: Callable[[bytes], None]
+def _read_counted(
+    local: LocalPayload, tick: Callable[[int], None], update_hash: Callable[[bytes], None]
 ) -> Iterator[bytes]:
     count = 0
-    for chunk in found.chunks():
-        notice(chunk)
+    for chunk in local.chunks():
+        update_hash(chunk)
         count += len(chunk)
-        if count > found.size:
+        if count > local.size:
             break
         yield chunk
         tick(len(chunk))
-    if count != found.size:
-        raise Conflict(f"{found.name} was written to while it was uploaded; submit it again")
+    if count != local.size:
+        raise Conflict(f"{local.name} changed while it was uploaded; submit it again")
 
 
 @contextmanager
-def _progress(found: Local) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, where somebody looks at it."""
+def _progress(local: LocalPayload) -> Iterator[Callable[[int], None]]:
+    """Draw a progress bar on stderr if that is a terminal."""
     console = err()
     progress = Progress(
         TextColumn("uploading"),
@@ -351,19 +349,21 @@ def _progress(found: Local) -> Iterator[Callable[[int], None]]:
         disable=not console.is_terminal,
     )
     with progress:
-        task = progress.add_task("", total=found.size)
+        task = progress.add_task("", total=local.size)
         yield lambda count: progress.advance(task, count)
 
 
-def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFlags) -> ShownBatch:
+def _submit(
+    client: Client, collection: str, remote: RemotePayload, deposit: DepositOptions
+) -> ShownBatch:
     return client.submit_batch(
         collection,
-        handed.url,
-        type=handed.type,
+        remote.url,
+        type=remote.type,
         mode=deposit.mode,
         name=deposit.name,
-        digest=handed.digest,
-        size=handed.size,
+        digest=remote.digest,
+        size=remote.size,
         primary_id=deposit.primary_id,
         local_id=deposit.local_id,
         who=deposit.who,
@@ -376,10 +376,10 @@ def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFla
     )
 
 
-def _tell(batch: ShownBatch, handed: Handed, *, wait: bool) -> None:
+def _report(batch: ShownBatch, remote: RemotePayload, *, wait: bool) -> None:
     write_line(batch.id)
-    if batch.payload_url != handed.url:
-        note(f"batch {batch.id} was submitted under this key before; it stays as it is")
+    if batch.payload_url != remote.url:
+        note(f"batch {batch.id} was submitted with this key before; it stays as it is")
     if not wait:
         note(f"batch {batch.id} of {batch.collection} is {batch.status}; follow it with:")
         note(f"penstock ingest watch {batch.id}")
@@ -387,5 +387,5 @@ def _tell(batch: ShownBatch, handed: Handed, *, wait: bool) -> None:
 
 def _follow(client: Client, batch: ShownBatch, *, as_json: bool) -> ShownBatch | None:
     if as_json:
-        return follow(client, batch.id, Unseen(), 1.0)
+        return follow(client, batch.id, NullView(), 1.0)
     return follow_on(err(), client, batch.id, 1.0)

@@ -1,4 +1,4 @@
-"""What the commands of ingest are about: the queue, a collection, a batch or an ingest job."""
+"""Read the target of an ingest command: the queue, a collection, a batch or an ingest job."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _JOB = re.compile(r"jid\d{10,}")
 
 
 class Kind(StrEnum):
-    """What something is done to."""
+    """The kinds of targets."""
 
     QUEUE = "queue"
     HELD = "held"
@@ -31,21 +31,21 @@ _WRITTEN = {
 
 
 class Target(NamedTuple):
-    """One of them."""
+    """The target of a command."""
 
     kind: Kind
     name: str = ""
 
 
 def read_target(words: Sequence[str], kinds: Sequence[Kind]) -> Target:
-    """What the words name, if it is of one of these kinds; the id of a batch or job is enough."""
+    """Read a target of one of these kinds; the id of a batch or job is enough."""
     target = _read(words)
     if target is not None and target.kind in kinds:
         return target
     written = ", ".join(_WRITTEN[kind] for kind in kinds)
-    given = " ".join(words)
-    said = f"{given!r} cannot be meant" if given else "what is meant is not said"
-    raise Invalid(f"{said} here; write one of: {written}; the id of a batch or job is enough")
+    text = " ".join(words)
+    fault = f"{text!r} is no target of this command" if text else "the target is missing"
+    raise Invalid(f"{fault}; write one of: {written}; the id of a batch or job is enough")
 
 
 def _read(words: Sequence[str]) -> Target | None:
@@ -55,19 +55,19 @@ def _read(words: Sequence[str]) -> Target | None:
         case [word] if kind := kind_of(word):
             return Target(kind, word)
         case [("collection" | "batch" | "job") as word, name]:
-            return Target(Kind(word), _checked(Kind(word), name))
+            return Target(Kind(word), _check(Kind(word), name))
     return None
 
 
 def kind_of(name: str) -> Kind | None:
-    """What an id is the id of."""
+    """Return the kind of an id."""
     if _BATCH.fullmatch(name):
         return Kind.BATCH
     return Kind.JOB if _JOB.fullmatch(name) else None
 
 
-def _checked(kind: Kind, name: str) -> str:
-    found = kind_of(name)
-    if kind is not Kind.COLLECTION and found is not None and found is not kind:
-        raise Invalid(f"{name} is a {found}, not a {kind}; write {found} {name}")
+def _check(kind: Kind, name: str) -> str:
+    actual = kind_of(name)
+    if kind is not Kind.COLLECTION and actual is not None and actual is not kind:
+        raise Invalid(f"{name} is a {actual}, not a {kind}; write {actual} {name}")
     return name

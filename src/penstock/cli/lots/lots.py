@@ -11,49 +11,42 @@ import msgspec
 from cyclopts import App, Parameter
 
 from penstock.cli import exit_codes
-from penstock.cli.ingest.watch import show_bytes
-from penstock.cli.lots.hold import held_before
-from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
+from penstock.cli.formats import show_bytes, show_time
+from penstock.cli.lots.holds import earlier_hold
+from penstock.cli.options import (
+    OPTIONS,
+    Limit,
+    Namespace,
+    Offset,
+    Options,
+    Reason,
+    option,
+)
 from penstock.cli.output import (
     Column,
+    counted,
     note,
     write_fields,
-    write_json,
     write_line,
     write_rest,
     write_table,
 )
-from penstock.cli.targets import From, To, exact_dataset, find_dataset, find_entity, read_bound
-from penstock.cli.times import show_time
+from penstock.cli.targets import (
+    Dataset,
+    From,
+    LotId,
+    To,
+    exact_dataset,
+    find_dataset,
+    find_job,
+    read_bound,
+)
 from penstock.client import ApiError, Client
 from penstock.client.names import read_name
 from penstock.errors import Invalid, NotFound
 from penstock.schema.catalog import EntityId
 from penstock.schema.gaps import Gaps
-from penstock.schema.lots import Log, Lot, LotManifest, Registered
-
-
-def write_gaps(found: Gaps) -> None:
-    """The ranges, each with its cause and the root of it."""
-    totals = "".join(f", {number:,} {kind}" for kind, number in found.totals.items() if number)
-    write_line(
-        f"{found.namespace}/{found.dataset}, {found.count:,} lots of {found.interval} from "
-        f"{found.first} to {found.last}: {found.there:,} there{totals}"
-    )
-    for gap in found.ranges:
-        span = gap.first if gap.count == 1 else f"{gap.first} to {gap.last} ({gap.count:,} lots)"
-        write_line(f"{span}: {gap.kind}")
-        if gap.cause is None:
-            continue
-        write_line(f"  {gap.cause.sentence}")
-        for root in gap.cause.roots:
-            told = "" if root.sentence in gap.cause.sentence else f": {root.sentence}"
-            write_line(f"  root: lot {root.lot} of {root.namespace}/{root.dataset}{told}")
-        if not gap.is_alike:
-            write_line("  Lots after the first may have other causes: ask for fewer to be told.")
-    if found.is_cut:
-        note(f"the first {len(found.ranges):,} ranges are shown; --from goes on after them")
-
+from penstock.schema.lots import Lot, LotManifest, Registered
 
 app = App(
     name="lots",
@@ -62,6 +55,7 @@ app = App(
   seq 1 20 | penstock lots register shop/raw -
   penstock lots list shop/raw
   penstock lots hold shop/raw 3 --why "the file is cut off"
+  penstock lots release shop/raw 3 --why "the file is complete"
   penstock lots show shop/raw 3
   penstock lots log shop/raw 3
   penstock lots log --job shop/totals
@@ -69,12 +63,10 @@ app = App(
   penstock lots gaps shop/totals --from 2026-11-01 --to 2026-11-15""",
 )
 
-Dataset = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
-LotId = Annotated[str, Parameter(help="the lot")]
-STATUS = Column("status", whole=True)
-SINCE = Column("since", whole=True)
-_AT_ONCE = 1000
-_ALIKE = 0.85  # how like another a name is that may be mistyped
+_STATUS = Column("status", whole=True)
+_SINCE = Column("since", whole=True)
+_PAGE = 1000
+_SIMILARITY_MIN = 0.85  # a name that is more similar may be meant
 _NOT_FOUND = 404
 
 
@@ -85,32 +77,27 @@ def register(
     *lots: Annotated[
         str, Parameter(allow_leading_hyphen=True, help="the lots; - reads them from stdin")
     ],
-    priority: Annotated[int, Parameter(help="higher ones are worked on first")] = 0,
-    renew: Annotated[bool, switch("there is a new version of those that are there")] = False,
+    priority: Annotated[int, Parameter(help="lots with a higher priority come first")] = 0,
+    renew: Annotated[bool, option("the lots have a new version")] = False,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Register lots that no job made; jobs that read the dataset then find them.
+    """Register lots that no job makes, so that jobs can read them.
 
-    A dataset that is not there is created with its namespace, unless its name is
-    close to that of another.
+    A new dataset is created with its namespace, unless its name is similar to
+    another one.
     """
-    named = iter(_read(lots))
+    names = iter(_read(lots))
     count = 0
-    with remote.connect() as client:
+    with options.connect() as client:
         at = _find_or_create(client, dataset, namespace)
-        while some := list(islice(named, _AT_ONCE)):
-            count += client.register_lots(*at, some, priority=priority, renew=renew)
-    if as_json:
-        write_json(Registered(count))
-    else:
-        lots_of = "1 lot" if count == 1 else f"{count:,} lots"
-        write_line(f"{lots_of} of {'/'.join(at)} registered")
+        while page := list(islice(names, _PAGE)):
+            count += client.register_lots(*at, page, priority=priority, renew=renew)
+    options.write_line(Registered(count), f"{counted(count, 'lot')} of {'/'.join(at)} registered")
 
 
 def _find_or_create(client: Client, dataset: str, namespace: str | None) -> tuple[str, str]:
-    """A dataset by its whole name; a new one is created, and reported on stderr."""
+    """Find a dataset by its whole name, or create it."""
     if namespace is None and ("/" not in dataset or dataset.startswith("dataset:")):
         return exact_dataset(client, dataset, namespace)
     at = EntityId(namespace, dataset) if namespace is not None else read_name(dataset)
@@ -124,33 +111,33 @@ def _find_or_create(client: Client, dataset: str, namespace: str | None) -> tupl
     else:
         return at.namespace, at.name
     name = f"{at.namespace}/{at.name}"
-    if alike := _names_like(client, at):
+    if similar := _similar_names(client, at):
         raise NotFound(
-            f"there is no dataset {name!r}; did you mean {alike}? To create it: "
+            f"there is no dataset {name!r}; did you mean {similar}? To create it: "
             f"{shlex.join(['penstock', 'datasets', 'create', name])}"
         )
     created = client.create_dataset(at.namespace, at.name)
     if created.is_namespace_new:
         note(f"namespace {at.namespace} is created")
-    note(f"dataset {at.namespace}/{at.name} is created")
+    note(f"dataset {name} is created")
     return at.namespace, at.name
 
 
-def _names_like(client: Client, at: EntityId) -> str:
-    """The datasets, and those of namespaces, whose names are close to one that is not there."""
-    spaces = [each.name for each in client.namespaces(limit=_AT_ONCE).namespaces]
+def _similar_names(client: Client, at: EntityId) -> str:
+    """List datasets or namespaces with names similar to a missing one."""
+    spaces = [each.name for each in client.namespaces(limit=_PAGE).namespaces]
     if at.namespace in spaces:
-        names = [each.name for each in client.datasets(at.namespace, limit=_AT_ONCE).datasets]
+        names = [each.name for each in client.datasets(at.namespace, limit=_PAGE).datasets]
         longer = [name for name in names if name.startswith(at.name)]
-        alike = get_close_matches(at.name, names, cutoff=_ALIKE) or longer[:3]
-        return " or ".join(f"{at.namespace}/{name}" for name in alike)
-    alike = get_close_matches(at.namespace, spaces, cutoff=_ALIKE)
-    return " or ".join(f"{space}/{at.name}" for space in alike)
+        similar = get_close_matches(at.name, names, cutoff=_SIMILARITY_MIN) or longer[:3]
+        return " or ".join(f"{at.namespace}/{name}" for name in similar)
+    similar = get_close_matches(at.namespace, spaces, cutoff=_SIMILARITY_MIN)
+    return " or ".join(f"{space}/{at.name}" for space in similar)
 
 
 def _read(lots: Sequence[str]) -> Iterator[str]:
     if not lots:
-        raise Invalid("there is no lot to register; name some, or write - to read them from stdin")
+        raise Invalid("name one or more lots to register, or write - to read them from stdin")
     if tuple(lots) != ("-",):
         yield from lots
         return
@@ -165,23 +152,27 @@ def list_lots(
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
     """List the lots of a dataset."""
-    with remote.connect() as client:
-        found = client.lots(*find_dataset(client, dataset, namespace), limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
-        ("lot", STATUS, "made by", "locked for", SINCE),
+    with options.connect() as client:
+        page = client.lots(*find_dataset(client, dataset, namespace), limit=limit, offset=offset)
+    options.write_table(
+        page,
+        ("lot", _STATUS, "made by", "locked for", _SINCE),
         (
             (lot.lot, lot.status, _maker(lot), ", ".join(lot.locks), show_time(lot.since))
-            for lot in found.lots
+            for lot in page.lots
         ),
+        total_count=page.total_count,
+        offset=offset,
     )
-    write_rest(len(found.lots), found.total_count, offset)
+
+
+class LotWithManifest(Lot, frozen=True):
+    """A lot with the manifest of its contents; null if it was registered without one."""
+
+    manifest: LotManifest | None
 
 
 @app.command
@@ -190,92 +181,87 @@ def show(
     lot: LotId,
     /,
     *,
-    version: Annotated[str | None, Parameter(help="another version of it, by its id")] = None,
+    version: Annotated[str | None, Parameter(help="the id of another version")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Show a lot: who made it, what is locked, who reads it, and what it consists of.
+    """Show a lot: its maker, locks, readers and contents.
 
-    The exit code is 1 if what it consists of should be known, and cannot be read.
+    The exit code is 1 if its manifest cannot be read.
     """
-    with remote.connect() as client:
+    with options.connect() as client:
         at = find_dataset(client, dataset, namespace)
-        found = client.lot(*at, lot)
+        details = client.lot(*at, lot)
         manifest = _manifest(client, at, lot, version, limit, offset)
-    if as_json:
-        if isinstance(manifest, ApiError):
-            raise manifest
-        write_json(Shown(**msgspec.structs.asdict(found), manifest=manifest))
-        return
-    _write_lot(found)
+    if not options.json:
+        _write_lot(details)
     if isinstance(manifest, ApiError):
         raise manifest
-    if manifest is not None:
-        _write_manifest(manifest, offset)
+
+    def write_text(document: LotWithManifest) -> None:
+        if document.manifest is not None:
+            _write_manifest(document.manifest, offset)
+
+    document = LotWithManifest(**msgspec.structs.asdict(details), manifest=manifest)
+    options.write(document, write_text)
 
 
-def _write_lot(found: Lot) -> None:
+def _write_lot(lot: Lot) -> None:
     write_fields(
         [
-            ("lot", found.lot),
-            ("dataset", f"{found.namespace}/{found.dataset}"),
-            ("status", found.status),
-            ("locked for", ", ".join(found.locks)),
-            ("made by", _maker(found)),
-            ("run", found.run),
-            ("version id", found.version),
-            ("since", show_time(found.since)),
+            ("lot", lot.lot),
+            ("dataset", f"{lot.namespace}/{lot.dataset}"),
+            ("status", lot.status),
+            ("locked for", ", ".join(lot.locks)),
+            ("made by", _maker(lot)),
+            ("run", lot.run),
+            ("version id", lot.version),
+            ("since", show_time(lot.since)),
         ]
     )
-    if found.consumers:
+    if lot.consumers:
         write_line()
         write_table(
-            ("read by", STATUS, SINCE),
+            ("read by", _STATUS, _SINCE),
             (
                 (f"{each.namespace}/{each.job}", each.status, show_time(each.since))
-                for each in found.consumers
+                for each in lot.consumers
             ),
         )
-
-
-class Shown(Lot, frozen=True):
-    """A lot, and the bill of its materials; null if it was registered without one."""
-
-    manifest: LotManifest | None
 
 
 def _manifest(
     client: Client, at: tuple[str, str], lot: str, version: str | None, limit: int, offset: int
 ) -> LotManifest | ApiError | None:
-    """What a lot consists of, why that cannot be told, or None if nobody has told."""
+    """Fetch the manifest of a lot, the error if it cannot be read, or None without a manifest."""
     try:
         return client.manifest(*at, lot, version=version, limit=limit, offset=offset)
     except ApiError as error:
         return error if error.code != _NOT_FOUND or version is not None else None
 
 
-def _write_manifest(found: LotManifest, offset: int) -> None:
+def _write_manifest(manifest: LotManifest, offset: int) -> None:
     write_line()
+    state = manifest.state if manifest.is_current else f"{manifest.state}, of an old version"
     write_fields(
         [
-            ("manifest", found.state if found.is_current else f"{found.state}, of an old version"),
-            ("at", found.url),
-            ("consists of", _things(found)),
-            ("in parts", f"{len(found.parts):,}" if found.parts else ""),
-            ("written by", found.attempt),
-            ("comment", found.comment),
+            ("manifest", state),
+            ("at", manifest.url),
+            ("consists of", _contents(manifest)),
+            ("in parts", f"{len(manifest.parts):,}" if manifest.parts else ""),
+            ("written by", manifest.attempt),
+            ("comment", manifest.comment),
         ]
     )
-    if found.uris:
+    if manifest.uris:
         write_line()
         write_table(
             ("uri", Column("bytes", numbers=True), "digest"),
-            ((item.uri, item.size, item.digest) for item in found.uris),
+            ((item.uri, item.size, item.digest) for item in manifest.uris),
         )
-    write_rest(len(found.uris), found.total_count, offset)
+    write_rest(len(manifest.uris), manifest.total_count, offset)
 
 
 @app.command
@@ -284,51 +270,45 @@ def remove(
     lot: LotId,
     /,
     *,
-    why: Why,
+    why: Reason,
     force: Annotated[
-        bool, switch("also if jobs have read a registered or claimed lot; it is marked as removed")
+        bool, option("also remove a registered or claimed lot that jobs have read, and mark it")
     ] = False,
-    yes: Annotated[bool, switch("do not ask first")] = False,
+    yes: Annotated[bool, option("do not ask first")] = False,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> int:
-    """Remove a lot; nobody can read it until it is made or registered again.
+    """Remove a lot: no job can read it until it is made or registered again.
 
-    Data that no arc has written is not removed: it must be gone before. Repeating
-    it ends what was cut off. A registered or claimed lot that nothing has read is
-    forgotten wholly, as if it had never been.
+    Penstock deletes only data that arcs wrote; delete other data first. Repeat
+    the command to finish an interrupted removal. A registered or claimed lot
+    that no job has read leaves no trace.
     """
-    with remote.connect() as client:
+    with options.connect() as client:
         at = exact_dataset(client, dataset, namespace)
         if not yes and not _confirm_removal(client, at, lot):
             note("nothing was removed")
-            return 1
-        found = client.remove_lot(*at, lot, why, force=force)
-    if as_json:
-        write_json(found)
-    elif found.manifest is None:
-        write_line(f"lot {lot} of {'/'.join(at)} is forgotten: nothing had read it")
-    else:
-        write_line(f"lot {lot} of {'/'.join(at)} is removed: {_things(found.manifest)}")
+            return exit_codes.FAILED
+        removed = client.remove_lot(*at, lot, why, force=force)
+    manifest = removed.manifest
+    contents = "no job had read it" if manifest is None else _contents(manifest)
+    options.write_line(removed, f"lot {lot} of {'/'.join(at)} is removed: {contents}")
     return exit_codes.DONE
 
 
 def _confirm_removal(client: Client, at: tuple[str, str], lot: str) -> bool:
-    """Ask whether to remove a lot, with what it consists of as far as a manifest lists that."""
     manifest = _manifest(client, at, lot, None, 1, 0)
     if isinstance(manifest, ApiError):
         raise manifest
-    what = _things(manifest) if manifest is not None else client.lot(*at, lot).status
+    contents = _contents(manifest) if manifest is not None else client.lot(*at, lot).status
     if not sys.stdin.isatty():
         raise Invalid("stdin is not a terminal; pass --yes to remove the lot")
-    note(f"Remove lot {lot} of {'/'.join(at)}, {what}? [y/N]")
+    note(f"Remove lot {lot} of {'/'.join(at)}, {contents}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _things(found: LotManifest) -> str:
-    things = "1 thing" if found.total_count == 1 else f"{found.total_count:,} things"
-    return f"{things}, {show_bytes(found.bytes)}"
+def _contents(manifest: LotManifest) -> str:
+    return f"{counted(manifest.total_count, 'object')}, {show_bytes(manifest.bytes)}"
 
 
 @app.command
@@ -339,33 +319,51 @@ def gaps(
     first: From = None,
     last: To = None,
     interval: Annotated[
-        str | None, Parameter(help="PT5M … PT24H, if lots do not tell", show_default=False)
+        str | None,
+        Parameter(help="PT5M … PT24H, if the lots do not show it", show_default=False),
     ] = None,
-    causes: Annotated[bool, Parameter(help="say why, and which lot is the root")] = True,
+    causes: Annotated[bool, Parameter(help="show the cause and the root lot of each gap")] = True,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> int:
-    """Name the lots of a dataset that are not there, in ranges, and why.
+    """List the missing lots of a dataset in ranges, with their causes.
 
-    Without --from it begins with the first lot, without --to it ends now. The
-    exit code is 3 if any lot is missing, partial, running, held, waiting or
-    removed; one that is empty is there.
+    The range begins at the first lot and ends now, unless --from and --to set
+    it. The exit code is 3 if any lot is missing, partial, running, held,
+    waiting or removed. An empty lot is not missing.
     """
     bounds = read_bound(first), read_bound(last)
-    with remote.connect() as client:
+    with options.connect() as client:
         at = find_dataset(client, dataset, namespace)
-        found = client.gaps(*at, *bounds, interval=interval, causes=causes)
-    if as_json:
-        write_json(found)
-    else:
-        write_gaps(found)
-    return exit_codes.DONE if found.is_whole else exit_codes.GAPS
+        report = client.gaps(*at, *bounds, interval=interval, causes=causes)
+    options.write(report, _write_gaps)
+    return exit_codes.DONE if report.is_whole else exit_codes.GAPS
+
+
+def _write_gaps(gaps: Gaps) -> None:
+    totals = "".join(f", {number:,} {kind}" for kind, number in gaps.totals.items() if number)
+    write_line(
+        f"{gaps.namespace}/{gaps.dataset}, {gaps.count:,} lots of {gaps.interval} from "
+        f"{gaps.first} to {gaps.last}: {gaps.there:,} present{totals}"
+    )
+    for gap in gaps.ranges:
+        span = gap.first if gap.count == 1 else f"{gap.first} to {gap.last} ({gap.count:,} lots)"
+        write_line(f"{span}: {gap.kind}")
+        if gap.cause is None:
+            continue
+        write_line(f"  {gap.cause.sentence}")
+        for root in gap.cause.roots:
+            sentence = "" if root.sentence in gap.cause.sentence else f": {root.sentence}"
+            write_line(f"  root: lot {root.lot} of {root.namespace}/{root.dataset}{sentence}")
+        if not gap.is_alike:
+            write_line("  Lots after the first may have other causes: ask for a shorter range.")
+    if gaps.is_cut:
+        note(f"the first {len(gaps.ranges):,} ranges are shown; continue after them with --from")
 
 
 @app.command
 def log(
-    dataset: Annotated[str | None, Parameter(help="the dataset whose lot it is")] = None,
+    dataset: Annotated[str | None, Parameter(help="the dataset of the lot")] = None,
     lot: Annotated[str | None, Parameter(help="the lot")] = None,
     /,
     *,
@@ -374,31 +372,24 @@ def log(
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List what happened to a lot, or to the lots of a job or a run, newest first."""
-    with remote.connect() as client:
+    """List the history of a lot, or of the lots of a job or a run, newest first."""
+    with options.connect() as client:
         match dataset, lot, job, run:
             case str(), str(), None, None:
                 at = find_dataset(client, dataset, namespace)
-                found = client.lot_log(*at, lot, limit=limit, offset=offset)
+                page = client.lot_log(*at, lot, limit=limit, offset=offset)
             case None, None, str(), None:
-                named = find_entity(client, job, "JOB", namespace)
-                found = client.job_log(named.namespace, named.name, limit=limit, offset=offset)
+                at = find_job(client, job, namespace)
+                page = client.job_log(*at, limit=limit, offset=offset)
             case None, None, None, str():
-                found = client.run_log(run, limit=limit, offset=offset)
+                page = client.run_log(run, limit=limit, offset=offset)
             case _:
-                raise Invalid("whose log? Name a DATASET and a LOT, or a --job, or a --run")
-    if as_json:
-        write_json(found)
-    else:
-        _write_log(found)
-
-
-def _write_log(found: Log) -> None:
-    write_table(
-        (Column("at", whole=True), "did", "lot", "job or dataset", "from", "to", "who", "why"),
+                raise Invalid("name a DATASET and a LOT, or a --job, or a --run")
+    options.write_table(
+        page,
+        (Column("at", whole=True), "action", "lot", "job or dataset", "from", "to", "who", "why"),
         (
             (
                 show_time(entry.at),
@@ -410,7 +401,7 @@ def _write_log(found: Log) -> None:
                 entry.who,
                 entry.why,
             )
-            for entry in found.entries
+            for entry in page.entries
         ),
     )
 
@@ -421,47 +412,40 @@ def hold(
     lot: LotId,
     /,
     *,
-    why: Why,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Lock a lot for everybody, until it is let go."""
-    with remote.connect() as client:
-        at = exact_dataset(client, dataset, namespace)
-        held = client.hold_lot(*at, lot, why)
-    _tell(held, "is held", as_json)
-    if held.held_before is not None and not as_json:
-        write_line(held_before(held.held_before))
+    """Hold a lot until it is released: no job can read it."""
+    with options.connect() as client:
+        held = client.hold_lot(*exact_dataset(client, dataset, namespace), lot, why)
+    _write_state(held, "is held", options)
+    if held.held_before is not None and not options.json:
+        write_line(earlier_hold(held.held_before))
 
 
 @app.command
-def unhold(
+def release(
     dataset: Dataset,
     lot: LotId,
     /,
     *,
-    why: Why,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Put a held lot back as it was."""
-    with remote.connect() as client:
-        at = exact_dataset(client, dataset, namespace)
-        released = client.unhold_lot(*at, lot, why)
-        _tell(released, "is let go", as_json)
+    """End the hold of a lot, which returns to its earlier status."""
+    with options.connect() as client:
+        released = client.unhold_lot(*exact_dataset(client, dataset, namespace), lot, why)
+        _write_state(released, "is released", options)
         maker = released.job
-        if maker is not None and released.status == "ERROR" and not as_json:
+        if maker is not None and released.status == "ERROR" and not options.json:
             write_line(client.why(maker.namespace, maker.name, lot).sentence)
 
 
-def _tell(lot: Lot, what: str, as_json: bool) -> None:
-    if as_json:
-        write_json(lot)
-    else:
-        status = lot.status or "it is not there yet"
-        write_line(f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {what}: {status}")
+def _write_state(lot: Lot, done: str, options: Options) -> None:
+    status = lot.status or "it does not exist yet"
+    options.write_line(lot, f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {done}: {status}")
 
 
 def _maker(lot: Lot) -> str:

@@ -2,12 +2,20 @@
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
-from penstock.cli.output import Column, write_json, write_line, write_table
-from penstock.cli.targets import exact_dataset, find_entity
-from penstock.cli.times import show_time
+from penstock.cli.formats import show_time
+from penstock.cli.options import (
+    OPTIONS,
+    Limit,
+    Namespace,
+    Offset,
+    Options,
+    Reason,
+    option,
+)
+from penstock.cli.output import Column, write_line
+from penstock.cli.targets import Dataset, LotId, exact_dataset, find_dataset
 
 app = App(
     name="quality",
@@ -16,12 +24,10 @@ app = App(
   penstock quality show shop/clean 20230206PT1H05
   penstock quality accept shop/clean 20230206PT1H05 --why "the empty rows are known"
 
-A lot that fails a check is held, and so is whatever would read it, until it is
-accepted or made again (`penstock work resubmit`).""",
+A lot that fails a check is held, and no job can read it. Accept it, or make it
+again with `penstock work resubmit`.""",
 )
-
-Dataset = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
-LotId = Annotated[str, Parameter(help="the lot")]
+_COLUMNS = ("check", "field", Column("passed", whole=True), Column("at", whole=True), "detail")
 
 
 @app.command(name="list")
@@ -29,26 +35,22 @@ def list_checks(
     dataset: Dataset,
     /,
     *,
-    failed: Annotated[bool, switch("only what failed")] = False,
+    failed: Annotated[bool, option("only failed checks")] = False,
     namespace: Namespace = None,
     limit: Limit = 100,
     offset: Offset = 0,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """List what checks said about the lots of a dataset, the newest first."""
-    with remote.connect() as client:
-        named = find_entity(client, dataset, "DATASET", namespace)
-        at = named.namespace, named.name
-        found = client.dataset_checks(*at, failed=failed, limit=limit, offset=offset)
-    if as_json:
-        write_json(found)
-        return
-    write_table(
-        ("lot", "check", "field", Column("passed", whole=True), Column("at", whole=True), "detail"),
+    """List the results of checks on the lots of a dataset, newest first."""
+    with options.connect() as client:
+        at = find_dataset(client, dataset, namespace)
+        page = client.dataset_checks(*at, failed=failed, limit=limit, offset=offset)
+    options.write_table(
+        page,
+        ("lot", *_COLUMNS),
         (
-            (one.lot, one.name, one.field, _passed(one.success), show_time(one.at), one.detail)
-            for one in found.checks
+            (each.lot, each.name, each.field, _yes(each.success), show_time(each.at), each.detail)
+            for each in page.checks
         ),
     )
 
@@ -60,29 +62,26 @@ def show(
     /,
     *,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Show what checks said about a lot."""
-    with remote.connect() as client:
-        named = find_entity(client, dataset, "DATASET", namespace)
-        found = client.lot_checks(named.namespace, named.name, lot)
-    if as_json:
-        write_json(found)
+    """Show the results of checks on a lot."""
+    with options.connect() as client:
+        at = find_dataset(client, dataset, namespace)
+        results = client.lot_checks(*at, lot)
+    if not results.checks and not options.json:
+        write_line(f"no check has run on lot {lot} of {'/'.join(at)}")
         return
-    if not found.checks:
-        write_line(f"no check has said anything about lot {lot} of {named.namespace}/{named.name}")
-        return
-    write_table(
-        ("check", "field", Column("passed", whole=True), Column("at", whole=True), "detail"),
+    options.write_table(
+        results,
+        _COLUMNS,
         (
-            (each.name, each.field, _passed(each.success), show_time(each.at), each.detail)
-            for each in found.checks
+            (each.name, each.field, _yes(each.success), show_time(each.at), each.detail)
+            for each in results.checks
         ),
     )
 
 
-def _passed(success: bool) -> str:
+def _yes(success: bool) -> str:
     return "yes" if success else "no"
 
 
@@ -92,16 +91,12 @@ def accept(
     lot: LotId,
     /,
     *,
-    why: Why,
+    why: Reason,
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> None:
-    """Let a lot be read although checks of it failed."""
-    with remote.connect() as client:
+    """Accept a lot whose checks failed, so that jobs can read it."""
+    with options.connect() as client:
         at = exact_dataset(client, dataset, namespace)
-        found = client.accept_lot(*at, lot, why)
-    if as_json:
-        write_json(found)
-    else:
-        write_line(f"lot {lot} of {'/'.join(at)} is accepted: {found.status}")
+        lot_now = client.accept_lot(*at, lot, why)
+    options.write_line(lot_now, f"lot {lot} of {'/'.join(at)} is accepted: {lot_now.status}")

@@ -1,4 +1,4 @@
-"""`penstock run`: any command made safe by a claim."""
+"""`penstock run`: a command under a claim."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from penstock.arcs.spec import variable_names
 from penstock.cli import exit_codes
-from penstock.cli.lots.guarded import Ended, Signals, run_command
-from penstock.cli.options import REMOTE, Inputs, Json, Namespace, Outputs, RemoteFlags, switch
+from penstock.cli.lots.run_command import Ended, Signals, run_command
+from penstock.cli.options import OPTIONS, Inputs, Namespace, Options, Outputs, option
 from penstock.cli.output import complain, note, write_json
-from penstock.cli.targets import name_job
+from penstock.cli.targets import job_or_new
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
 from penstock.client.names import read_name
 from penstock.errors import Conflict, Invalid
@@ -22,81 +22,80 @@ from penstock.schema.locks import NoWorkReason, Wiring
 Locations = Mapping[EntityId, str]
 
 
-def read_locations(given: Sequence[str], wiring: Wiring) -> dict[EntityId, str]:
-    """What `--location DATASET=PATH` says; every dataset must be one of the job's."""
-    known = [*wiring.inputs, *wiring.outputs]
-    found = {}
-    for text in given:
-        dataset, equals, place = text.partition("=")
-        if not equals or not place:
-            raise Invalid(f"--location {text!r} names no place; write DATASET=PATH")
-        named = read_name(dataset, wiring.namespace)
-        if named not in known:
-            names = ", ".join(f"{each.namespace}/{each.name}" for each in known)
+def read_locations(texts: Sequence[str], wiring: Wiring) -> dict[EntityId, str]:
+    """Read `--location DATASET=PATH` options; each dataset must be one of the job's."""
+    datasets = [*wiring.inputs, *wiring.outputs]
+    locations = {}
+    for text in texts:
+        dataset, equals, location = text.partition("=")
+        if not equals or not location:
+            raise Invalid(f"--location {text!r} has no path; write DATASET=PATH")
+        name = read_name(dataset, wiring.namespace)
+        if name not in datasets:
+            names = ", ".join(f"{each.namespace}/{each.name}" for each in datasets)
             raise Invalid(f"--location: {dataset!r} is no dataset of this job, which has {names}")
-        found[named] = place
-    return found
+        locations[name] = location
+    return locations
 
 
-class Surroundings:
-    """Where the datasets of a job are, as a command's environment has it: as given, or else as the
-    catalog has it. A job can be wired to others while a worker goes on.
+class Environment:
+    """Environment variables with the locations of a job's datasets.
+
+    A location comes from an option or from the catalog. The wiring of a job can change while a
+    worker runs.
     """
 
-    def __init__(self, client: Client, given: Locations) -> None:
+    def __init__(self, client: Client, locations: Locations) -> None:
         self._client = client
-        self._given = given
-        self._sides: tuple[Sequence[EntityId], Sequence[EntityId]] | None = None
+        self._locations = locations
+        self._datasets: tuple[Sequence[EntityId], Sequence[EntityId]] | None = None
         self._variables: Mapping[str, str] = {}
 
     def variables(self, inputs: Sequence[EntityId], outputs: Sequence[EntityId]) -> dict[str, str]:
-        """The variables for these datasets, and the server's address."""
-        if self._sides != (inputs, outputs):
-            places = {named: self._place(named) for named in dict.fromkeys((*inputs, *outputs))}
-            self._variables = location_variables(inputs, outputs, places)
-            self._sides = inputs, outputs
+        """Return the variables for these datasets, and the server's address."""
+        if self._datasets != (inputs, outputs):
+            locations = {name: self._locate(name) for name in dict.fromkeys((*inputs, *outputs))}
+            self._variables = location_variables(inputs, outputs, locations)
+            self._datasets = inputs, outputs
         return {"PENSTOCK_URL": self._client.url, **self._variables}
 
-    def _place(self, named: EntityId) -> str:
-        return self._given.get(named) or _in_catalog(self._client, named)
+    def _locate(self, name: EntityId) -> str:
+        return self._locations.get(name) or _catalog_location(self._client, name)
 
 
-def _in_catalog(client: Client, named: EntityId) -> str:
-    """The dataset's physical name, below its source where that is a place."""
-    dataset = client.dataset(named.namespace, named.name)
-    if _is_place(dataset.physical_name):
+def _catalog_location(client: Client, name: EntityId) -> str:
+    """Return the dataset's physical name, below its source if that is a location."""
+    dataset = client.dataset(name.namespace, name.name)
+    if _is_location(dataset.physical_name):
         return dataset.physical_name
     url = client.source(dataset.source_name).connection_url
-    return (
-        f"{url.removesuffix('/')}/{dataset.physical_name}"
-        if _is_place(url)
-        else (dataset.physical_name)
-    )
+    prefix = f"{url.removesuffix('/')}/" if _is_location(url) else ""
+    return f"{prefix}{dataset.physical_name}"
 
 
-def _is_place(text: str) -> bool:
+def _is_location(text: str) -> bool:
     return "://" in text or text.startswith("/")
 
 
 def location_variables(
-    inputs: Sequence[EntityId], outputs: Sequence[EntityId], places: Locations
+    inputs: Sequence[EntityId], outputs: Sequence[EntityId], locations: Locations
 ) -> dict[str, str]:
-    """PENSTOCK_INPUT_… and PENSTOCK_OUTPUT_…, one variable for each dataset."""
+    """Return PENSTOCK_INPUT_… and PENSTOCK_OUTPUT_…, one variable for each dataset."""
     return {
-        **_variables("PENSTOCK_INPUT", inputs, places),
-        **_variables("PENSTOCK_OUTPUT", outputs, places),
+        **_variables("PENSTOCK_INPUT", inputs, locations),
+        **_variables("PENSTOCK_OUTPUT", outputs, locations),
     }
 
 
-def _variables(prefix: str, datasets: Sequence[EntityId], places: Locations) -> dict[str, str]:
+def _variables(prefix: str, datasets: Sequence[EntityId], locations: Locations) -> dict[str, str]:
     names = variable_names(prefix, [(each.namespace, each.name) for each in datasets])
     if len(set(names)) < len(names):
         shown = ", ".join(f"{each.namespace}/{each.name}" for each in datasets)
-        raise Invalid(f"no two variables can be made for {shown}; their names are too much alike")
-    return {name: places[each] for name, each in zip(names, datasets, strict=True)}
+        raise Invalid(f"the datasets {shown} have the same variable name; rename one")
+    return {name: locations[each] for name, each in zip(names, datasets, strict=True)}
 
 
-NOTHING_TO_DO = 3
+_NO_WORK = 3
 _CONFLICT = 409
 _SIGNALLED = 128
 
@@ -109,23 +108,23 @@ app = App(
   penstock run shop/totals --lot 20261115PT24H -- ./totals.sh
   penstock run shop/totals --loop --wait --location raw=/data/raw -- ./totals
 
-It claims a lot that the job can work on and runs the command, which finds in
-its environment: PENSTOCK_LOT, PENSTOCK_RUN_ID, PENSTOCK_CLAIM, PENSTOCK_TOKEN,
-PENSTOCK_ATTEMPT, PENSTOCK_JOB, PENSTOCK_NAMESPACE, PENSTOCK_URL, and where each
-dataset is, as PENSTOCK_INPUT_NAME and PENSTOCK_OUTPUT_NAME (in capitals, other
-signs as _). The claim is kept alive while the command runs, completed when it
-ends with exit code 0 and failed when not, with the last line of its stderr.
+It claims a lot and runs the command with these environment variables:
+PENSTOCK_LOT, PENSTOCK_RUN_ID, PENSTOCK_CLAIM, PENSTOCK_TOKEN, PENSTOCK_ATTEMPT,
+PENSTOCK_JOB, PENSTOCK_NAMESPACE, PENSTOCK_URL, and the location of each dataset
+in PENSTOCK_INPUT_NAME or PENSTOCK_OUTPUT_NAME (in capitals, other signs as _).
+It renews the claim while the command runs. Exit code 0 completes the claim, any
+other fails it with the last line of stderr.
 
-SIGINT, SIGTERM and SIGHUP are passed on; the claim is then given back. When the
-lease is lost, or penstock itself is killed, the command is stopped.
+The command receives SIGINT, SIGTERM and SIGHUP too; the claim is then released.
+If the lease is lost or penstock is killed, the command is stopped.
 
-Exit codes: 0 all lots completed, or nothing to do; 1 a command failed or its
-lease was lost; 3 nothing to do, with --json; 128 and the signal when signalled.""",
+Exit codes: 0 all lots completed, or no work; 1 a command failed or a lease was
+lost; 3 no work, with --json; 128 plus the signal after a signal.""",
 )
 
 
 class LotRun(Struct, frozen=True, rename="camel"):
-    """What became of one lot; without an exit code the command did not end by itself."""
+    """The result of one lot; without an exit code the command was stopped."""
 
     lot: str
     claim: str
@@ -136,8 +135,8 @@ class LotRun(Struct, frozen=True, rename="camel"):
     error: str | None
 
 
-class Ran(Struct, frozen=True, rename="camel"):
-    """What became of all lots, and why there was no other where there was none."""
+class RunResult(Struct, frozen=True, rename="camel"):
+    """The results of all lots, and the reason if there was no more work."""
 
     namespace: str
     job: str
@@ -147,41 +146,39 @@ class Ran(Struct, frozen=True, rename="camel"):
 
 @app.default
 def run(
-    job: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of a job that is there")],
+    job: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of an existing job")],
     /,
     *command: Annotated[str, Parameter(help="the command and its arguments, after --")],
     inputs: Inputs = (),
     outputs: Outputs = (),
-    lot: Annotated[str | None, Parameter(help="exactly this lot, and no other")] = None,
-    loop: Annotated[bool, switch("go on with the next lot until there is none")] = False,
-    wait: Annotated[bool, switch("wait for a lot when there is none")] = False,
-    newest: Annotated[bool, switch("the newest lot first")] = False,
+    lot: Annotated[str | None, Parameter(help="only this lot")] = None,
+    loop: Annotated[bool, option("process lots until there are no more")] = False,
+    wait: Annotated[bool, option("wait for lots instead of ending")] = False,
+    newest: Annotated[bool, option("the newest lot first")] = False,
     lease: Annotated[
-        int | None, Parameter(help="seconds without a heartbeat after which the lot is free again")
+        int | None, Parameter(help="seconds without a heartbeat until the lot is free again")
     ] = None,
-    owner: Annotated[str | None, Parameter(help="who works; else this machine and process")] = None,
+    owner: Annotated[
+        str | None, Parameter(help="the worker's name; default: machine and process")
+    ] = None,
     location: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative=(), show_default=False, help="DATASET=PATH, where a dataset is; repeatable"
-        ),
+        tuple[str, ...], option("DATASET=PATH, the location of a dataset; repeatable")
     ] = (),
     namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    options: Options = OPTIONS,
 ) -> int:
     """Claim a lot, run a command on it, and complete or fail it by the exit code."""
     if not command:
-        raise Invalid("there is no command to run; write it after --")
+        raise Invalid("there is no command; write it after --")
     if lot is not None and (loop or wait or newest):
         raise Invalid("--lot names one lot; leave out --loop, --wait and --newest")
     if shutil.which(command[0]) is None:
         raise Invalid(f"{command[0]} cannot be run: there is no such program; check its path")
-    with remote.connect() as client:
-        named = name_job(client, job, namespace)
-        wiring = _wire(client, named.namespace, named.name, inputs, outputs)
-        surroundings = Surroundings(client, read_locations(location, wiring))
-        surroundings.variables(wiring.inputs, wiring.outputs)  # what cannot be is said at once
+    with options.connect() as client:
+        name = job_or_new(client, job, namespace)
+        wiring = _wire(client, name.namespace, name.name, inputs, outputs)
+        environment = Environment(client, read_locations(location, wiring))
+        environment.variables(wiring.inputs, wiring.outputs)  # fail before the first claim
         claims = client.claims(
             wiring.namespace,
             wiring.job,
@@ -193,7 +190,7 @@ def run(
             lots=None if lot is None else [lot],
         )
         with Signals(claims) as signals:
-            worker = _Worker(command, surroundings, signals, as_json=as_json)
+            worker = _Worker(command, environment, signals, as_json=options.json)
             try:
                 worker.work(claims, loop=loop)
             except ApiError as error:
@@ -202,21 +199,20 @@ def run(
                 raise Conflict(_refusal(client, wiring, lot)) from None
         if lot is not None and claims.why_nothing is not None and not worker.started:
             raise Conflict(_refusal(client, wiring, lot))
-    if as_json:
-        write_json(Ran(wiring.namespace, wiring.job, worker.lots, claims.why_nothing))
+    if options.json:
+        write_json(RunResult(wiring.namespace, wiring.job, worker.lots, claims.why_nothing))
     elif claims.why_nothing is not None and not signals.received:
         note(claims.why_nothing.summary)
     if signals.received:
         return _SIGNALLED + signals.received
     if worker.failed:
         return exit_codes.FAILED
-    return NOTHING_TO_DO if as_json and not worker.lots else exit_codes.DONE
+    return _NO_WORK if options.json and not worker.lots else exit_codes.DONE
 
 
 def _refusal(client: Client, wiring: Wiring, lot: str) -> str:
-    """Why a job may not run on the lot that was named."""
-    found = client.why(wiring.namespace, wiring.job, lot)
-    return f"job {wiring.namespace}/{wiring.job} cannot run on lot {lot} now. {found.sentence}"
+    why = client.why(wiring.namespace, wiring.job, lot)
+    return f"job {wiring.namespace}/{wiring.job} cannot run on lot {lot} now. {why.sentence}"
 
 
 def _wire(
@@ -228,18 +224,18 @@ def _wire(
 
 
 class _Worker:
-    """Runs the command on one lot after the other."""
+    """A loop that runs the command on one lot after the other."""
 
     def __init__(
         self,
         command: Sequence[str],
-        surroundings: Surroundings,
+        environment: Environment,
         signals: Signals,
         *,
         as_json: bool,
     ) -> None:
         self._command = command
-        self._surroundings = surroundings
+        self._environment = environment
         self._signals = signals
         self._as_json = as_json
         self.lots: list[LotRun] = []
@@ -247,20 +243,20 @@ class _Worker:
         self.failed = False
 
     def work(self, claims: Claims, *, loop: bool) -> None:
-        """Work on a lot, or on all there are."""
+        """Process one lot, or with `loop` all lots."""
         for claim in claims:
             self.started = True
             self._signals.busy = True
-            done = self._work_on(claim)
+            result = self._process(claim)
             self._signals.busy = False
-            self.failed = self.failed or done.state in ("FAILED", "LOST")
-            # A worker may go on for months: what nobody will read is not kept.
+            self.failed = self.failed or result.state in ("FAILED", "LOST")
+            # A worker may run for months, so keep only the results that are printed.
             if self._as_json:
-                self.lots.append(done)
+                self.lots.append(result)
             if not loop:
                 break
 
-    def _work_on(self, claim: Claim) -> LotRun:
+    def _process(self, claim: Claim) -> LotRun:
         ended = None
         try:
             with claim:
@@ -275,7 +271,7 @@ class _Worker:
         reads = tuple(EntityId(each.namespace, each.name) for each in claim.inputs)
         try:
             variables = {
-                **self._surroundings.variables(reads, tuple(claim.outputs)),
+                **self._environment.variables(reads, tuple(claim.outputs)),
                 "PENSTOCK_LOT": claim.lot,
                 "PENSTOCK_RUN_ID": claim.run_id,
                 "PENSTOCK_CLAIM": claim.id,
@@ -288,7 +284,7 @@ class _Worker:
                 self._command, variables, claim, self._signals, stdout_to_stderr=self._as_json
             )
         except Invalid:
-            # It could not even be started: no try of the lot is lost for that.
+            # The command did not start, so this must not cost the lot a try.
             claim.release()
             raise
 
@@ -296,7 +292,7 @@ class _Worker:
         where = f"lot {claim.lot} of job {claim.namespace}/{claim.job}"
         if self._signals.received:
             claim.release()
-            note(f"{where} is given back")
+            note(f"{where} is released")
             return _outcome(claim, "RELEASED", ended.code, None)
         if ended.stopped:
             claim.check()
@@ -304,11 +300,10 @@ class _Worker:
             claim.complete()
             note(f"{where} is completed")
             return _outcome(claim, "COMPLETED", 0, None)
-        stopped = claim.fail(ended.error)
-        held = "; that was the last, and it is held" if stopped.state == "HELD" else ""
+        claim_end = claim.fail(ended.error)
+        held = "; that was the last try, and the lot is held" if claim_end.state == "HELD" else ""
         complain(
-            f"{where} has failed: {ended.error}; "
-            f"this was try {claim.attempt} of {claim.attempts_max}{held}"
+            f"{where} has failed: {ended.error}; try {claim.attempt} of {claim.attempts_max}{held}"
         )
         return _outcome(claim, "FAILED", ended.code, ended.error)
 

@@ -1,12 +1,10 @@
 """`penstock why`."""
 
-from typing import Annotated
+from cyclopts import App
 
-from cyclopts import App, Parameter
-
-from penstock.cli.options import REMOTE, Json, Namespace, RemoteFlags
-from penstock.cli.output import write_json, write_line
-from penstock.cli.targets import find_entity
+from penstock.cli.options import OPTIONS, Namespace, Options
+from penstock.cli.output import write_line
+from penstock.cli.targets import Job, LotId, find_job
 from penstock.schema.locks import Why
 
 app = App(
@@ -19,23 +17,17 @@ app = App(
 
 @app.default
 def why(
-    job: Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or job:NAMESPACE:NAME")],
-    lot: Annotated[str, Parameter(help="the lot")],
-    /,
-    *,
-    namespace: Namespace = None,
-    remote: RemoteFlags = REMOTE,
-    as_json: Json = False,
+    job: Job, lot: LotId, /, *, namespace: Namespace = None, options: Options = OPTIONS
 ) -> None:
-    """Show what stops a job from working on a lot, down to every root cause."""
-    with remote.connect() as client:
-        named = find_entity(client, job, "JOB", namespace)
-        found = client.why(named.namespace, named.name, lot)
-    if as_json:
-        write_json(found)
-        return
-    _write(found, 0)
-    commands = [reason.command for root in found.roots for reason in root.reasons if reason.command]
+    """Show what stops a job from processing a lot, down to every root cause."""
+    with options.connect() as client:
+        explanation = client.why(*find_job(client, job, namespace), lot)
+    options.write(explanation, _write)
+
+
+def _write(why: Why) -> None:
+    _write_reasons(why, 0)
+    commands = [reason.command for root in why.roots for reason in root.reasons if reason.command]
     if commands:
         write_line()
         write_line("what can be done:")
@@ -43,11 +35,11 @@ def why(
         write_line(f"  {command}")
 
 
-def _write(found: Why, depth: int) -> None:
+def _write_reasons(why: Why, depth: int) -> None:
     indent = "  " * depth
-    write_line(f"{indent}{found.sentence}")
-    for reason in found.reasons:
-        if reason.sentence not in found.sentence:
+    write_line(f"{indent}{why.sentence}")
+    for reason in why.reasons:
+        if reason.sentence not in why.sentence:
             write_line(f"{indent}  - {reason.sentence}")
-    for cause in found.causes:
-        _write(cause, depth + 1)
+    for cause in why.causes:
+        _write_reasons(cause, depth + 1)

@@ -28,9 +28,9 @@ def release_work(job: str, lot: str) -> str:
     return _command("work", "release", job, lot)
 
 
-def resubmit(job: str, lot: str) -> str:
-    """Retry a lot with all attempts."""
-    return _command("work", "resubmit", job, lot)
+def retry(job: str, lot: str) -> str:
+    """Retry failed work on a lot, with all its tries."""
+    return _command("work", "retry", job, lot)
 
 
 def run_arc(arc: str) -> str:

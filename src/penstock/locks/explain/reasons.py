@@ -178,7 +178,7 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
             since=since,
             attempt=work.tries,
             attempts_max=facts.row.tries_max,
-            command=advice.resubmit(_job(facts), facts.lot),
+            command=advice.retry(_job(facts), facts.lot),
         )
     who = stop.who if stop is not None else "an administrator"
     why = stop.why if stop is not None else ""

@@ -59,7 +59,7 @@ def _out_of_attempts(hold: LotHold, maker: LotMaker, lot: str) -> LotHold:
     if maker.namespace is None or maker.name is None:
         return hold
     job = EntityId(maker.namespace, maker.name)
-    command = advice.resubmit(f"{job.namespace}/{job.name}", lot)
+    command = advice.retry(f"{job.namespace}/{job.name}", lot)
     return replace(hold, kind=LotHoldKind.ATTEMPTS, job=job, command=command)
 
 

@@ -166,7 +166,7 @@ function BatchJobs({ batch }: { batch: Batch }) {
               ? "Choose another stage above."
               : batch.jobs > 0
                 ? "Update the report to end the batch."
-                : "A daemon reads the payload when its turn comes. Start one with: penstock ingest work"}
+                : "A daemon reads the payload when its turn comes. Start one with: penstock ingest start"}
           </EmptyState>
         ) : (
           <Panel

@@ -157,7 +157,7 @@ function NoBatches({ collection, isFiltered }: { collection: string | null; isFi
   return (
     <EmptyState icon="inbox" title="No batch yet">
       Create a collection, submit a file, an archive or a manifest to it, and start daemons:
-      <pre>{`penstock ingest submit ${collection ?? "COLLECTION"} FILE\npenstock ingest work`}</pre>
+      <pre>{`penstock ingest submit ${collection ?? "COLLECTION"} FILE\npenstock ingest start`}</pre>
     </EmptyState>
   );
 }

@@ -114,7 +114,7 @@ export function Claims() {
           title={Object.keys(filters).length ? "No claim matches" : "No claim"}
         >
           A worker that claims a lot is listed until it completes, fails or releases the claim:
-          <pre>penstock arcs work</pre>
+          <pre>penstock arcs start</pre>
         </EmptyState>
       ) : (
         <Panel title="Claims" aside={`${list.countText("claim")}, next lease to end first`}>

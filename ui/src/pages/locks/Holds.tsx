@@ -80,7 +80,7 @@ export function Holds() {
         Hold a lot, a dataset or a job on its page, or by a command:
         <pre>
           {
-            "penstock lots hold NAMESPACE/DATASET LOT --why REASON\npenstock hold dataset NAMESPACE/DATASET --why REASON\npenstock hold job NAMESPACE/JOB --why REASON"
+            "penstock lots hold NAMESPACE/DATASET LOT --why REASON\npenstock datasets hold NAMESPACE/DATASET --why REASON\npenstock jobs hold NAMESPACE/JOB --why REASON"
           }
         </pre>
       </EmptyState>

@@ -7,11 +7,11 @@ export function GettingStarted() {
       Report runs with any OpenLineage client:
       <pre>export OPENLINEAGE_URL={window.location.origin}</pre>
       Or make data lot by lot with arcs from a file:
-      <pre>{"penstock arcs apply arcs.toml\npenstock arcs work"}</pre>
+      <pre>{"penstock arcs apply arcs.toml\npenstock arcs start"}</pre>
       Or ingest files in batches:
       <pre>
         {
-          "penstock ingest collections set COLLECTION --dataset DATASET\npenstock ingest submit COLLECTION FILE\npenstock ingest work"
+          "penstock ingest collections set COLLECTION --dataset DATASET\npenstock ingest submit COLLECTION FILE\npenstock ingest start"
         }
       </pre>
     </EmptyState>

@@ -116,7 +116,7 @@ function ReplayDetails({ replay }: { replay: Progress }) {
           <div className="trouble tone-warn" role="note">
             <Icon name="alert" />
             <p>
-              No step is running. Check that a worker runs: <code>penstock arcs work</code>
+              No step is running. Check that a worker runs: <code>penstock arcs start</code>
             </p>
           </div>
         )}

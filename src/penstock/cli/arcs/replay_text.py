@@ -1,7 +1,7 @@
-"""Replays as people see them: the plan as a tree, steps as a table, progress as it goes on."""
+"""Replays as text: the plan as a tree, steps as a table, and progress."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from rich.console import Group, RenderableType
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.drawing import Label, Tree, symbols_for
+from penstock.cli.formats import show_duration, show_time
 from penstock.cli.output import (
     Column,
     counted,
@@ -21,8 +22,7 @@ from penstock.cli.output import (
     write_line,
     write_table,
 )
-from penstock.cli.times import show_duration, show_time
-from penstock.schema.operations import PlannedStep, Replay, ReplayAction, ReplayPlan, ReplayStep
+from penstock.schema.operations import PlannedStep, Replay, ReplayPlan, ReplayStep
 
 _LINES_MAX = 200
 _BAR_WIDTH = 40
@@ -43,10 +43,10 @@ _STYLES = {
 
 
 def write_plan(plan: ReplayPlan) -> None:
-    """Draw what a replay would do, and say what it costs."""
+    """Draw the plan of a replay, with its expected cost."""
     write_line(f"replay of {plan.target}")
     if not plan.steps:
-        write_line("no lot of a job stands on that, so there is nothing to do")
+        write_line("no job has read these lots, so there is nothing to do")
         return
     for line in islice(_tree(plan.steps), _LINES_MAX):
         write_line(line)
@@ -62,23 +62,20 @@ def write_plan(plan: ReplayPlan) -> None:
 
 
 def _totals(plan: ReplayPlan) -> str:
-    found = plan.totals
-    said = ", ".join(f"{number:,} to {what}" for what, number in _told(found.actions))
+    totals = plan.totals
+    words = {"leave": "skip because they are held", "blocked": "skip because of an earlier step"}
+    actions = ", ".join(
+        f"{number:,} to {words.get(action, action)}" for action, number in totals.actions.items()
+    )
     return (
-        f"{counted(found.steps, 'step')}: {said}; by past runs {seconds(found.cost_seconds)} of "
-        f"work, {seconds(found.critical_path_seconds)} along the longest way, about "
-        f"{seconds(found.wall_seconds)} with {found.at_once} at a time"
+        f"{counted(totals.steps, 'step')}: {actions}; by past runs "
+        f"{seconds(totals.cost_seconds)} of work, {seconds(totals.critical_path_seconds)} on the "
+        f"longest path, about {seconds(totals.wall_seconds)} with {totals.at_once} at a time"
     )
 
 
-def _told(actions: Mapping[ReplayAction, int]) -> Iterator[tuple[str, int]]:
-    words = {"leave": "be left, for they are held", "blocked": "be left, for what is before them"}
-    for action, number in actions.items():
-        yield words.get(action, action), number
-
-
 def _tree(steps: Sequence[PlannedStep]) -> Iterator[Text]:
-    """Each step once, below the last of those that it waits for."""
+    """Draw each step once, below the last step that it waits for."""
     by_key = {_key(step.number): step for step in steps}
     below: dict[str, list[str]] = defaultdict(list)
     for step in steps:
@@ -108,40 +105,40 @@ def _details(step: PlannedStep) -> Iterator[Text]:
         yield Text(plain(step.note), "dim")
 
 
-def write_replays(found: Sequence[Replay]) -> None:
-    """A table of replays."""
-    if not found:
-        note("there are no replays; `penstock replay --dataset D --lot L` plans one")
+def write_replays(replays: Sequence[Replay]) -> None:
+    """Write a table of replays."""
+    if not replays:
+        note("there are no replays; `penstock replays start --dataset D --lot L` plans one")
         return
     write_table(
         ("id", Column("state", whole=True), "of", "so far", Column("since", whole=True)),
         (
-            (each.id, state_of(each.state), each.target, so_far(each), show_time(each.since))
-            for each in found
+            (each.id, state_of(each.state), each.target, progress(each), show_time(each.since))
+            for each in replays
         ),
     )
 
 
-def write_replay(found: Replay) -> None:
-    """How far a replay is."""
+def write_replay(replay: Replay) -> None:
+    """Write the progress of a replay."""
     write_fields(
         [
-            ("replay", found.id),
-            ("of", found.target),
-            ("bad is", ", ".join(found.versions)),
-            ("state", state_of(found.state)),
-            ("steps", f"{found.steps:,}, {found.max_running} at a time"),
-            ("so far", so_far(found)),
-            ("left", left(found)),
-            ("has run", seconds(found.seconds)),
-            ("took before", seconds(found.cost_seconds)),
-            ("begun by", f"{found.who}{': ' if found.why else ''}{found.why}"),
+            ("replay", replay.id),
+            ("of", replay.target),
+            ("bad versions", ", ".join(replay.versions)),
+            ("state", state_of(replay.state)),
+            ("steps", f"{replay.steps:,}, {replay.max_running} at a time"),
+            ("so far", progress(replay)),
+            ("not started", unstarted(replay)),
+            ("running for", seconds(replay.seconds)),
+            ("past runs took", seconds(replay.cost_seconds)),
+            ("started by", f"{replay.who}{': ' if replay.why else ''}{replay.why}"),
         ]
     )
 
 
-def write_steps(found: Iterable[ReplayStep]) -> None:
-    """A table of steps."""
+def write_steps(steps: Iterable[ReplayStep]) -> None:
+    """Write a table of steps."""
     write_table(
         (Column("step", numbers=True), "job", "lot", Column("is", whole=True), "run", "note"),
         (
@@ -153,55 +150,54 @@ def write_steps(found: Iterable[ReplayStep]) -> None:
                 step.run,
                 step.note,
             )
-            for step in found
+            for step in steps
         ),
     )
 
 
-def so_far(found: Replay) -> str:
-    """What has become of the steps, in words."""
+def progress(replay: Replay) -> str:
+    """Count the steps by state, in words."""
     counts = {
-        "done": found.done,
-        "going": found.going,
-        "pending": found.pending,
-        "failed": found.failed,
-        "blocked": found.blocked,
+        "done": replay.done,
+        "going": replay.going,
+        "pending": replay.pending,
+        "failed": replay.failed,
+        "blocked": replay.blocked,
     }
-    said = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
-    return said or "nothing to do"
+    return ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "nothing to do"
 
 
-def left(found: Replay) -> str:
-    """What becomes of steps that were not begun, if something does."""
-    if not found.stale:
+def unstarted(replay: Replay) -> str:
+    """Describe the rule that applies to steps that were not started."""
+    if not replay.stale:
         return ""
-    were = "was" if found.stale == 1 else "were"
+    were = "was" if replay.stale == 1 else "were"
     return (
-        f"{found.stale:,} of those not begun {were} stale when it ended: their jobs' own rule "
-        "(rerun or hold) decides about them"
+        f"{replay.stale:,} of the steps not started {were} stale at its end: the rule of their "
+        "job (rerun or hold) applies"
     )
 
 
-def drawn(found: Replay) -> RenderableType:
-    """A replay as it goes on, on a terminal."""
-    title = Text.assemble("replay of ", plain(found.target), ": ", state_of(found.state))
-    ended = found.done + found.failed + found.blocked
-    bar = ProgressBar(total=max(found.steps, 1), completed=ended, width=_BAR_WIDTH)
+def progress_bar(replay: Replay) -> RenderableType:
+    """Draw a running replay for a terminal."""
+    title = Text.assemble("replay of ", plain(replay.target), ": ", state_of(replay.state))
+    ended = replay.done + replay.failed + replay.blocked
+    bar = ProgressBar(total=max(replay.steps, 1), completed=ended, width=_BAR_WIDTH)
     lines = Table.grid(padding=(0, 2))
-    for step in found.under_way[: found.max_running]:
+    for step in replay.under_way[: replay.max_running]:
         name = f"{step.number}. {plain(step.namespace)}/{plain(step.job)}  {plain(step.lot)}"
         lines.add_row(Text("  going", "cyan"), Text(name), Text((step.now or "").lower(), "dim"))
-    for step in found.failures[:_LINES_MAX]:
+    for step in replay.failures[:_LINES_MAX]:
         name = f"{step.number}. {plain(step.namespace)}/{plain(step.job)}  {plain(step.lot)}"
         lines.add_row(Text("  failed", "bold red"), Text(name), Text(plain(step.note), "dim"))
-    return Group(title, bar, Text(so_far(found)), lines)
+    return Group(title, bar, Text(progress(replay)), lines)
 
 
 def state_of(state: str) -> Text:
-    """A state in its colour."""
+    """Color a state."""
     return Text(state, _STYLES.get(state, ""))
 
 
 def seconds(number: float) -> str:
-    """How long something takes."""
+    """Format a duration."""
     return show_duration(round(number * 1000))

@@ -1,4 +1,4 @@
-"""Times and spans as people write and read them."""
+"""Times, spans and sizes as people write and read them."""
 
 import re
 
@@ -12,23 +12,24 @@ _UNITS: dict[str, Micros] = {
     "d": DAY,
     "w": 7 * DAY,
 }
-_LONGEST: Micros = 365_000 * DAY  # a thousand years; two thousand ago the calendar begins
+_LONGEST: Micros = 365_000 * DAY  # a thousand years: Python's dates begin in year 1
+_SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
 _SPAN = re.compile(r"(\d{1,9})([smhdw])")
 
 
 def read_span(text: str) -> Micros:
-    """A span such as 90d, 12h or 2w."""
+    """Read a span such as 90d, 12h or 2w."""
     match = _SPAN.fullmatch(text.strip())
     if match is None:
-        raise Invalid(f"{text[:64]!r} is not a span of time; write it like 90d, 12h or 2w")
+        raise Invalid(f"{text[:64]!r} is not a time span; write it like 90d, 12h or 2w")
     span = int(match[1]) * _UNITS[match[2]]
     if span > _LONGEST:
-        raise Invalid(f"{text[:64]!r} is longer than there is time; {_LONGEST // DAY}d is the most")
+        raise Invalid(f"{text[:64]!r} is too long; the longest span is {_LONGEST // DAY}d")
     return span
 
 
 def read_moment(text: str | None, clock: Clock = system_clock) -> str | None:
-    """A time as the server reads it; a span such as 2h is that long ago."""
+    """Read a time as the server expects it; a span such as 2h is that long ago."""
     if text is None:
         return None
     if _SPAN.fullmatch(text.strip()):
@@ -43,12 +44,12 @@ def read_moment(text: str | None, clock: Clock = system_clock) -> str | None:
 
 
 def show_time(text: str | None) -> str:
-    """A time without what nobody reads: 2026-11-15 09:30:00, in UTC."""
+    """Format a UTC time to the second: 2026-11-15 09:30:00."""
     return text[:19].replace("T", " ") if text else ""
 
 
 def show_duration(milliseconds: int | None) -> str:
-    """How long something took, in the unit that fits."""
+    """Format a duration in the unit that fits."""
     if milliseconds is None:
         return ""
     if milliseconds < 1000:
@@ -61,3 +62,12 @@ def show_duration(milliseconds: int | None) -> str:
         return f"{minutes} min {seconds} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min"
+
+
+def show_bytes(size: float) -> str:
+    """Format a number of bytes in the unit that fits."""
+    for unit in _SIZES:
+        if size < 1000 or unit == _SIZES[-1]:
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"

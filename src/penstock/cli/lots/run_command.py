@@ -1,4 +1,4 @@
-"""A command that runs under a claim: kept alive by heartbeats, stopped when the lease is lost."""
+"""A command that runs under a claim: a lost lease stops it."""
 
 import os
 import signal
@@ -20,25 +20,25 @@ from penstock.errors import Invalid
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
-_LAST_WORDS_SECONDS = 2.0
+_STDERR_SECONDS = 2.0
 _TAIL_BYTES = 4096
 _STDERR = 2
-# Reads nothing until we are gone, however that happened, and then ends what we left behind.
-_LAST_WILL = 'read -r _; kill -s TERM -- "-$1"; sleep "$2"; kill -s KILL -- "-$1"'
+# Reads stdin, which ends when this process ends in any way, and then kills the command.
+_REAPER = 'read -r _; kill -s TERM -- "-$1"; sleep "$2"; kill -s KILL -- "-$1"'
 
 Child = subprocess.Popen[bytes]
 
 
 class Ended(Struct, frozen=True):
-    """How a command ended; below 0 its exit code is the signal that killed it."""
+    """The end of a command; an exit code below 0 is the signal that killed it."""
 
     code: int
     last_line: str
-    stopped: bool  # by us, because the lease was lost
+    stopped: bool  # because the lease was lost
 
     @property
     def error(self) -> str:
-        """What went wrong, in one line."""
+        """The error in one line."""
         if self.last_line:
             return self.last_line
         if self.code < 0:
@@ -47,7 +47,7 @@ class Ended(Struct, frozen=True):
 
 
 class Signals:
-    """What we are told while a command runs: passed on to it, and remembered."""
+    """The signals of this process, which the running command receives too."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
@@ -58,7 +58,7 @@ class Signals:
 
     def __enter__(self) -> Self:
         for number in PASSED_ON:
-            # Whoever started us may want one ignored, as nohup does.
+            # The parent may ignore a signal, as nohup does.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._receive)
         return self
@@ -68,13 +68,13 @@ class Signals:
             signal.signal(number, handler)
 
     def pass_to(self, child: Child | None) -> None:
-        """Pass on to this command what comes, and what came while it was being started."""
+        """Send signals to this command, also one that arrived while it was starting."""
         self._child = child
         if child is not None and self.received:
             send(child, self.received)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        # The first lets a call to the server end, so that no claim is left behind.
+        # The first signal lets a call to the server end, so that no claim stays behind.
         if self.received and not self.busy:
             raise KeyboardInterrupt
         self.received = number
@@ -91,26 +91,26 @@ def run_command(
     *,
     stdout_to_stderr: bool = False,
 ) -> Ended:
-    """Run a command to its end; its stderr goes on to ours, and its last line is kept."""
+    """Run a command to its end; copy its stderr and keep the last line."""
     child = _start(arguments, variables, stdout_to_stderr)
     assert child.stderr is not None, "stderr is a pipe"
-    words = _LastWords(child.stderr)
+    stderr = _StderrCopy(child.stderr)
     signals.pass_to(child)
     try:
-        with _last_will(child):
+        with _killed_with_us(child):
             code, stopped = _wait(child, claim)
     except BaseException:
         send(child, signal.SIGKILL)
         raise
     finally:
         signals.pass_to(None)
-    return Ended(code, words.last_line(), stopped)
+    return Ended(code, stderr.last_line(), stopped)
 
 
 def _start(arguments: Sequence[str], variables: Mapping[str, str], stdout_to_stderr: bool) -> Child:
     try:
-        # In a group of its own, so that a signal reaches all that it starts, and only once. Such
-        # a group must not read from the terminal.
+        # Its own process group, so that a signal reaches all its children, and only once. Such a
+        # group must not read from the terminal.
         return subprocess.Popen(
             arguments,
             env={**os.environ, **variables},
@@ -131,10 +131,10 @@ def _on_terminal() -> bool:
 
 
 @contextmanager
-def _last_will(child: Child) -> Iterator[None]:
-    """Have the command ended should this process be killed: without us it has no claim."""
-    heir = subprocess.Popen(
-        ["/bin/sh", "-c", _LAST_WILL, "penstock", str(child.pid), f"{GRACE_SECONDS:.0f}"],
+def _killed_with_us(child: Child) -> Iterator[None]:
+    """End the command if this process is killed: nothing renews its claim then."""
+    reaper = subprocess.Popen(
+        ["/bin/sh", "-c", _REAPER, "penstock", str(child.pid), f"{GRACE_SECONDS:.0f}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -143,12 +143,12 @@ def _last_will(child: Child) -> Iterator[None]:
     try:
         yield
     finally:
-        heir.kill()
-        heir.communicate()
+        reaper.kill()
+        reaper.communicate()
 
 
 def _wait(child: Child, claim: Claim) -> tuple[int, bool]:
-    """The exit code, and whether the command had to be stopped."""
+    """Return the exit code, and whether the command had to be stopped."""
     kill_at: float | None = None
     while True:
         with suppress(subprocess.TimeoutExpired):
@@ -160,19 +160,19 @@ def _wait(child: Child, claim: Claim) -> tuple[int, bool]:
         elif kill_at is not None and time.monotonic() > kill_at:
             send(child, signal.SIGKILL)
     if kill_at is not None:
-        # Nothing that it started may go on without a claim.
+        # Children of the command must not run on without a claim.
         send(child, signal.SIGKILL)
     return code, kill_at is not None
 
 
 def send(child: Child, number: int) -> None:
-    """Send a signal to a command and to all that it has started."""
+    """Send a signal to a command and its children."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, number)
 
 
-class _LastWords:
-    """Copies a command's stderr to ours, and keeps the end of it."""
+class _StderrCopy:
+    """A thread that copies a command's stderr to this process, and keeps the end."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -189,9 +189,9 @@ class _LastWords:
                 self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
 
     def last_line(self) -> str:
-        """The last line that says something."""
-        # What the command left behind may keep the pipe open; it is not waited for.
-        self._thread.join(_LAST_WORDS_SECONDS)
+        """Return the last line that is not blank."""
+        # A child of the command may keep the pipe open, so the wait is bounded.
+        self._thread.join(_STDERR_SECONDS)
         lines = self._tail.decode(errors="replace").splitlines()
         return next((text for line in reversed(lines) if (text := plain(line).strip())), "")
 
