@@ -10,8 +10,6 @@ from msgspec import Struct
 from bench.claims import Say
 from bench.ours import NAMESPACE, WHO, InProcess
 from bench.processes import Bench
-from penstock.arcs.backfills.backfills import Backfills
-from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.queries import find_arc
@@ -21,6 +19,8 @@ from penstock.clock import HOUR, parse_time
 from penstock.locks.commands import RegisterLots
 from penstock.lots.ids import Interval
 from penstock.objects import Objects
+from penstock.operations.backfills.rules import Scope
+from penstock.operations.backfills.service import Backfills
 from penstock.states import BackfillState
 
 AT_ONCE = 8
@@ -60,12 +60,13 @@ def measure_refilling(bench: Bench, database: str, lots: int, rounds: int, say: 
     rates: list[tuple[float, float]] = []
     try:
         plane.catalog.submit(ApplyArc(WHO, ARC)).result()
+        backfills = Backfills(plane.catalog, plane.clock)
         objects = Objects.open(tempfile.mkdtemp(dir=bench.folder))
         with (
             ThreadPoolExecutor(AT_ONCE, "task") as executor,
             ArcWorker(
                 plane.catalog, plane.database, objects, executor, plane.clock,
-                owner=WHO, concurrency=AT_ONCE,
+                owner=WHO, concurrency=AT_ONCE, steppers=(backfills.step_all,),
             ),
         ):  # fmt: skip
             for number in range(rounds):

@@ -2,12 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from penstock.arcs.backfills.backfills import Backfills
-from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.spec import Output
 from penstock.clock import HOUR, parse_time
 from penstock.lots.ids import Interval
+from penstock.operations.backfills.rules import Scope
+from penstock.operations.backfills.service import Backfills
 from penstock.states import ArcState, BackfillState
 from tests.acceptance.arc_site import NS, ArcSite
 
@@ -32,7 +32,7 @@ def test_backfill_refills_when_a_lot_ends(arcs: ArcSite) -> None:
         ThreadPoolExecutor(2) as executor,
         ArcWorker(
             plane.catalog, plane.database, arcs.objects, executor, plane.clock,
-            owner="engine", concurrency=2, step_seconds=NEVER,
+            owner="engine", concurrency=2, step_seconds=NEVER, steppers=(backfills.step_all,),
         ) as station,
     ):  # fmt: skip
         station.is_idle()  # which takes the first step

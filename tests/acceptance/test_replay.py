@@ -9,8 +9,8 @@ import pytest
 from penstock.arcs.spec import Input
 from penstock.locks.queries.lots import list_stale
 from penstock.locks.rows import Stale
-from penstock.replay.replays import Progress, Replays
-from penstock.replay.target import Target
+from penstock.operations.replays.service import Progress, Replays
+from penstock.operations.replays.target import Target
 from penstock.states import ArcState, ReplayState, StepState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 

@@ -8,8 +8,6 @@ import msgspec
 from penstock import ids
 from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
 from penstock.arcs.arrivals.rows import ArrivalRow
-from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfills.rules import Action
 from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState, UnsettledRow
 from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
@@ -26,6 +24,8 @@ from penstock.lots.rows import (
     SubscriberKind,
     SubscriberRow,
 )
+from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
+from penstock.operations.backfills.rules import Action
 from penstock.states import BackfillState, ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.arcs.workload.task import Context
 from penstock.locks.rows import Stale, StatusRow, WorkRow
 from penstock.objects import Objects
+from penstock.operations.backfills.service import Backfills
 from tests.contract.lot_site import Site, open_site
 from tests.patience import HANG_SECONDS
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.scheduler import Engine
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
-from penstock.replay.replays import Replays
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
 from penstock.store.write_queue import WriteQueue
 from tests.contract.backfill_site import BROKEN
 from tests.contract.forking import FORKED

@@ -12,9 +12,9 @@ from penstock.locks.commands import Claimed, Ref
 from penstock.locks.explain.why import why
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.rows import StatusRow, TurnRow, WorkRow
-from penstock.replay.plan import Plan
-from penstock.replay.replays import Progress, Replays
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import Plan
+from penstock.operations.replays.service import Progress, Replays
+from penstock.operations.replays.target import Target
 from penstock.states import ReplayState
 from tests.contract.lot_site import Site, open_site
 

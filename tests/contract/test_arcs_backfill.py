@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.backfills.backfills import Progress, Scope
-from penstock.arcs.backfills.commands import StepBackfill
-from penstock.arcs.backfills.rows import Counts
-from penstock.arcs.backfills.rules import Action, Standing
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks.commands import ClaimLots, CompleteClaims, HoldLot, HoldWork, Ref, Sweep
 from penstock.locks.gaps.counts import GapKind
+from penstock.operations.backfills.commands import StepBackfill
+from penstock.operations.backfills.rows import BackfillCounts
+from penstock.operations.backfills.rules import Action, Standing
+from penstock.operations.backfills.service import Progress, Scope
 from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
 from tests.contract.backfill_site import ArcSite, open_arcs, wait_for
@@ -253,8 +253,8 @@ def test_steps_at_once_do_no_harm(arcs: ArcSite) -> None:
         told = list(pool.map(arcs.backfills.step, [backfill_id] * 12))
     assert {each.going for each in told} == {3}
     assert arcs.states("copy", LOTS).count("READY") == 3
-    late = StepBackfill(backfill_id, 0, 1, (LOTS[9],), Counts(good=7))
-    assert arcs.site.do(late).counted == Counts()
+    late = StepBackfill(backfill_id, 0, 1, (LOTS[9],), BackfillCounts(good=7))
+    assert arcs.site.do(late).lot_counts == BackfillCounts()
     assert arcs.states("copy", [LOTS[9]]) == ["DONE"]
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.backfills import rules
-from penstock.arcs.backfills.backfills import Progress, Scope
-from penstock.arcs.backfills.rules import Action, Standing
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.clock import HOUR
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import HoldWork, Sweep
 from penstock.locks.rows import Stale
+from penstock.operations.backfills import rules
+from penstock.operations.backfills.rules import Action, Standing
+from penstock.operations.backfills.service import Progress, Scope
 from penstock.states import BackfillState, ManifestState
 from tests.contract.backfill_site import ArcSite, copy, open_arcs, wait_for
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills, Scope
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
+from penstock.operations.backfills.service import Backfills, Scope
 from penstock.states import BackfillState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker

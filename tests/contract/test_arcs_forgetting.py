@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills import backfills
-from penstock.arcs.backfills.backfills import prune_backfills
-from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfills.rules import Action
 from penstock.clock import DAY, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
+from penstock.operations import operation
+from penstock.operations.backfills.commands import BACKFILLS
+from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
+from penstock.operations.backfills.rules import Action
+from penstock.operations.operation import prune_operations
 from penstock.states import BackfillState
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -52,13 +53,13 @@ def kept(database: Database) -> dict[str, int]:
 
 
 def prune(database: Database, *, dry_run: bool = False) -> int:
-    return prune_backfills(
-        database, lambda: NOW, 30 * DAY, dry_run=dry_run, pause=lambda seconds: None
+    return prune_operations(
+        BACKFILLS, database, lambda: NOW, 30 * DAY, dry_run=dry_run, pause=lambda seconds: None
     )
 
 
 def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backfills, "BATCH_ROWS", 4)
+    monkeypatch.setattr(operation, "BATCH_ROWS", 4)
     old = [write(database, BackfillState.DONE, 90 + n, 80, lots=n) for n in range(10)]
     old.append(write(database, BackfillState.CANCELLED, 50, 40, lots=3))
     stay = {
@@ -79,4 +80,4 @@ def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.Mo
 
 def test_everything_cannot_be_pruned(database: Database) -> None:
     with pytest.raises(Invalid, match="90d"):
-        prune_backfills(database, lambda: NOW, 0, dry_run=True)
+        prune_operations(BACKFILLS, database, lambda: NOW, 0, dry_run=True)

@@ -9,8 +9,8 @@ from penstock.clock import HOUR, SECOND
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.lots import BatchLotRow
 from penstock.locks.commands import HoldJob, HoldWork, ResubmitLots
-from penstock.replay.plan import Action
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import Action
+from penstock.operations.replays.target import Target
 from penstock.states import ManifestState, WorkState
 from tests.contract.replay_site import ReplaySite, names, open_replays, steps
 

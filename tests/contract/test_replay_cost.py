@@ -16,9 +16,9 @@ from penstock.locks.commands.wiring import unwired
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
 from penstock.lots.ids import sort_key
-from penstock.replay.plan import find_steps, make_plan
-from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import find_steps, make_plan
+from penstock.operations.replays.rows import ReplayRow, StepCounts, StepEdgeRow, StepRow
+from penstock.operations.replays.target import Target
 from penstock.states import ReplayState, StepState, WorkState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -123,7 +123,7 @@ def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
 
 def _fill_replay(tx: Transaction) -> None:
     """Half of its steps are done; three go."""
-    counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
+    counts = msgspec.json.encode(StepCounts(pending=STEPS)).decode()
     state = ReplayState.RUNNING
     row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
     closed = replace(row, state=ReplayState.DONE, is_open=0)
@@ -138,7 +138,7 @@ def _fill_replay(tx: Transaction) -> None:
         waits = 0 if number % 2 else 1
         made = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
         steps.append(StepRow(*made))
-        edges.append(EdgeRow(REPLAY, number, number + 1))
+        edges.append(StepEdgeRow(REPLAY, number, number + 1))
     tx.write("put_replay_steps", steps)
     tx.write("put_replay_edges", edges)
 

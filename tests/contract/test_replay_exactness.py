@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from penstock.locks.commands import RegisterLots, ResubmitLots
-from penstock.replay.replays import Replays
+from penstock.operations.replays.service import Replays
 from tests.contract.lot_site import open_site
 from tests.contract.replay_site import ReplaySite, names
 

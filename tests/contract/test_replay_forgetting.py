@@ -7,9 +7,10 @@ import pytest
 from penstock import ids
 from penstock.clock import DAY
 from penstock.errors import Invalid
-from penstock.replay import replays
-from penstock.replay.replays import prune_replays
-from penstock.replay.target import Target
+from penstock.operations import operation
+from penstock.operations.operation import prune_operations
+from penstock.operations.replays.commands import REPLAYS
+from penstock.operations.replays.target import Target
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
 
@@ -23,7 +24,7 @@ def site(database_url: str) -> Iterator[ReplaySite]:
 
 def prune(site: ReplaySite, *, dry_run: bool = False) -> int:
     at = site.site.database, lambda: site.site.now, 30 * DAY
-    return prune_replays(*at, dry_run=dry_run, pause=lambda seconds: None)
+    return prune_operations(REPLAYS, *at, dry_run=dry_run, pause=lambda seconds: None)
 
 
 def left(site: ReplaySite, replay_id: str) -> int:
@@ -37,7 +38,7 @@ def left(site: ReplaySite, replay_id: str) -> int:
 def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
     site: ReplaySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replays, "BATCH_ROWS", 3)
+    monkeypatch.setattr(operation, "BATCH_ROWS", 3)
     site.start(dataset="clean", lot="a")
     site.finish()
     site.replays.start("cancelled", "ann", "odd", Target(namespace="ns", dataset="raw", lot="b"))
@@ -58,4 +59,4 @@ def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
 
 def test_everything_cannot_be_pruned(site: ReplaySite) -> None:
     with pytest.raises(Invalid, match="90d"):
-        prune_replays(site.site.database, lambda: site.site.now, 0, dry_run=True)
+        prune_operations(REPLAYS, site.site.database, lambda: site.site.now, 0, dry_run=True)

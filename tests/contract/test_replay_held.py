@@ -8,8 +8,9 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import HoldLot, HoldWork, Ref, ResubmitLots
 from penstock.lots.manifests import Check
-from penstock.replay.plan import Action
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import Action
+from penstock.operations.replays.rules import ON_HOLD
+from penstock.operations.replays.target import Target
 from penstock.states import ReplayState
 from tests.contract.replay_site import ReplaySite, open_replays
 
@@ -27,12 +28,12 @@ def test_what_is_held_is_not_run_and_said_so(site: ReplaySite) -> None:
     site.start(dataset="left", lot="a")
     ended = site.step()
     assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 1)
-    assert ended.failures[0].note == "somebody keeps the job from this lot: let it go first"
+    assert ended.failures[0].note == ON_HOLD
 
 
 def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySite) -> None:
     site.site.do(HoldLot("boss", "wrong", "ns", "left", "a"))
-    held = "lot a of ns/left is held: let it go first"
+    held = "lot a of ns/left is on hold; release it with `penstock lots release`"
     found = {step.job: (step.action, step.note) for step in site.plan(dataset="raw", lot="a").steps}
     assert found == {
         "clean": (Action.RERUN, ""),
@@ -51,13 +52,16 @@ def test_a_lot_that_is_held_is_let_go_before_it_is_replayed(site: ReplaySite) ->
     site.start(dataset="clean", lot="a")
     ended = site.step()
     assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 3)
-    assert ended.failures[0].note == "lot a of ns/clean is held: let it go first"
+    assert (
+        ended.failures[0].note
+        == "lot a of ns/clean is on hold; release it with `penstock lots release`"
+    )
 
 
 def test_what_stands_on_a_lot_from_outside_that_is_held_is_not_made_again(site: ReplaySite) -> None:
     site.site.do(HoldLot("boss", "bad", "ns", "raw", "a"))
     notes = {step.note for step in site.plan(dataset="raw", lot="a").steps}
-    assert notes == {"lot a of ns/raw is held: let it go first"}
+    assert notes == {"lot a of ns/raw is on hold; release it with `penstock lots release`"}
     site.start(dataset="raw", lot="a")
     assert site.step().state is ReplayState.FAILED
 
@@ -83,7 +87,10 @@ def test_a_step_whose_input_fails_its_checks_has_failed(site: ReplaySite) -> Non
     site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
     ended = site.step()
     assert (ended.state, ended.done, ended.failed) == (ReplayState.FAILED, 1, 1)
-    assert ended.failures[0].note == "lot a of ns/right is held: let it go first"
+    assert (
+        ended.failures[0].note
+        == "lot a of ns/right is on hold; release it with `penstock lots release`"
+    )
 
 
 def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(

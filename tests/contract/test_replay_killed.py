@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import Target
 from penstock.states import ReplayState, WorkState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker

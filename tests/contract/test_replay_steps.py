@@ -19,7 +19,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
-from penstock.replay.commands import BeginStep
+from penstock.operations.replays.commands import BeginStep
 from penstock.states import ReplayState, StepState
 from penstock.telemetry.logs import TextLines
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
@@ -210,7 +210,7 @@ def test_a_run_that_reads_what_was_there_before_is_waited_for_and_done_again(
     [left] = [step for step in site.replays.steps(REPLAY) if step.job == "left"]
     assert (left.state, left.note) == (
         StepState.PENDING,
-        "w9 is at it, with what was there before",
+        "w9 is running it with earlier inputs",
     )
     site.publish(live)
     site.step()
@@ -260,7 +260,7 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     site.step()
     assert (site.states()["join a"], site.output("join", "a").status) == ("pending", "READY")
     [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
-    assert waiting.note == "an input of it is RESUBMIT"
+    assert waiting.note == "an input is RESUBMIT"
     site.done("right", "a")
     site.site.do(HoldJob("boss", "no power", "ns", "join"))
     site.step()
@@ -280,7 +280,7 @@ def at_work(site: ReplaySite, lot: str) -> Claimed:
 def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
     site: ReplaySite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "penstock.replay")
+    caplog.set_level(logging.INFO, "penstock.operations.replays")
     at_work(site, "a")
     site.start(job="apart")
     for _ in range(3):
@@ -294,7 +294,7 @@ def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
 def test_the_log_says_of_each_step_that_it_is_done_with_its_job_and_lot(
     site: ReplaySite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "penstock.replay")
+    caplog.set_level(logging.INFO, "penstock.operations.replays")
     caplog.handler.setFormatter(TextLines())
     site.start(dataset="left", lot="a")
     site.finish()

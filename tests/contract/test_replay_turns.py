@@ -10,7 +10,7 @@ import pytest
 from penstock.db import open_database
 from penstock.locks.commands import HoldWork, ResubmitLots, WireJob
 from penstock.locks.rows import Stale
-from penstock.replay.target import Target
+from penstock.operations.replays.target import Target
 from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
 from tests.databases import capability_folder

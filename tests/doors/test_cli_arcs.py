@@ -15,6 +15,7 @@ import pytest
 
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.operations.steppers import operation_steppers
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
@@ -93,7 +94,8 @@ class Here:
         plane = self.server.plane
         with ThreadPoolExecutor(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with ArcWorker(*at, owner="here", concurrency=4):
+            steppers = operation_steppers(plane.catalog, plane.clock)
+            with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):
                 yield
 
 

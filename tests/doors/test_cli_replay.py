@@ -13,7 +13,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.arcs.engine.worker import ArcWorker
-from penstock.replay.replays import Replays
+from penstock.operations.replays.service import Replays
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
 from tests.doors.waiting import until
@@ -72,10 +72,10 @@ class Here:
     def station(self) -> Iterator[None]:
         """An engine in this process that moves replays on, while the block lasts."""
         plane = self.server.plane
-        movers = (Replays(plane.catalog, plane.clock).step_all,)
+        steppers = (Replays(plane.catalog, plane.clock).step_all,)
         with ThreadPoolExecutor(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with ArcWorker(*at, owner="here", concurrency=4, movers=movers):
+            with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):
                 yield
 
     def call(self, method: str, *segments: str, status: int = 200, **request: Any) -> Any:

@@ -27,9 +27,9 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
+from penstock.operations.replays.target import Target
 from penstock.provenance.checks import catalog, locks, operations
 from penstock.provenance.checks.run import check
-from penstock.replay.target import Target
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
 from tests.checked import opened

@@ -7,8 +7,6 @@ import pytest
 
 import penstock
 from penstock.arcs import overview
-from penstock.arcs.backfills import backfills as backfill
-from penstock.arcs.backfills import plan
 from penstock.arcs.outputs import state_keys
 from penstock.client import ClaimLost, Client, request
 from penstock.client.documents import arcs, arrivals, lots
@@ -17,6 +15,8 @@ from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
 from penstock.locks import shapes
 from penstock.locks.gaps import causes, gaps
+from penstock.operations.backfills import plan
+from penstock.operations.backfills import service as backfill
 from penstock.server import arcs_shapes
 from penstock.server.content import Body
 from penstock.server.parameters import Paging

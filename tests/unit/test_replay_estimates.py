@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.replay.plan import critical_path, depths, in_order, wall_time
+from penstock.operations.replays.plan import critical_path, depths, in_order, wall_time
 
 DIAMOND = [[], [0], [0], [1, 2]]
 TOOK = [1, 2, 3, 4]

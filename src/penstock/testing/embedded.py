@@ -14,8 +14,8 @@ from penstock.client.names import Name
 from penstock.config import Settings
 from penstock.ingest.opening import open_ingest
 from penstock.ingest.workers.pool import Workers
+from penstock.operations.steppers import operation_steppers
 from penstock.plane import Plane
-from penstock.replay.replays import Replays
 from penstock.server.serve import HttpServer
 from penstock.testing.inline import ArcFailed, MadeLot, declare, put_lot, read_lot, run_arc
 
@@ -140,7 +140,7 @@ def _running_arcs(plane: Plane) -> Iterator[None]:
             plane.clock,
             owner="penstock.testing",
             concurrency=_ARCS_AT_ONCE,
-            movers=(Replays(plane.catalog, plane.clock).step_all,),
+            steppers=operation_steppers(plane.catalog, plane.clock),
             secrets=plane.secrets,
         ),
     ):

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
 from penstock.arcs.engine.single import run_lot
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
@@ -16,11 +15,12 @@ from penstock.ingest.collections import Collection, PutCollection
 from penstock.locks.commands import Ref, RegisterLots
 from penstock.lots.ids import Interval
 from penstock.objects import Objects
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import Target
 from penstock.plane import Plane
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.run import Verdict, check
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
 from tests.checked import inside
 from tests.contract.broken import FOLDER
 from tests.doors import arc_site

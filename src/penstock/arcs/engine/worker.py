@@ -8,7 +8,6 @@ from typing import Self
 
 from penstock.access.secrets import Secrets
 from penstock.arcs.arrivals.watcher import Watcher
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -34,7 +33,7 @@ class ArcWorker:
     """An engine that is woken by what happens to lots, a watcher, a deliverer, and backfills.
 
     Several stations share the work. `lease_url` is where tasks on other machines keep their lease.
-    `movers` move on what others keep going, as backfills are: each says how many those are.
+    Each of `steppers` steps the operations of one kind and returns their number.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class ArcWorker:
         concurrency: int,
         lease_url: str | None = None,
         wanted: Callable[[ArcRow], bool] = lambda arc: True,
-        movers: Sequence[Callable[[], int]] = (),
+        steppers: Sequence[Callable[[], int]] = (),
         rules: CommandRules = DEFAULT_RULES,
         step_seconds: float = _STEP_SECONDS,
         secrets: Secrets | None = None,
@@ -57,7 +56,7 @@ class ArcWorker:
         self._catalog = catalog
         self._database = database
         self._clock = clock
-        self._step_seconds = step_seconds  # after which movers are asked, whatever happened
+        self._step_seconds = step_seconds  # after which steppers are called, whatever happened
         self._wanted = wanted
         self._engine = Engine(
             catalog,
@@ -73,14 +72,14 @@ class ArcWorker:
         )
         self._watcher = Watcher(catalog, objects, clock)
         self._deliverer = Deliverer(catalog, database, clock, secrets=secrets)
-        self._movers = (Backfills(catalog, clock).step_all, *movers)
+        self._steppers = steppers
         self._moving = False  # whether a mover had anything to move when it was last asked
         self._due = threading.Event()
         self._stopping = threading.Event()
         self._listener: Listener | None = None
         self._threads = [
             threading.Thread(target=self._listen, name="arc-ear", daemon=True),
-            threading.Thread(target=self._step, name="arc-movers", daemon=True),
+            threading.Thread(target=self._step, name="arc-steppers", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -190,6 +189,6 @@ class ArcWorker:
                 log.exception("backfills were not moved on, and will be")
 
     def _move_on(self) -> int:
-        moved = sum(move() for move in self._movers)
+        moved = sum(step() for step in self._steppers)
         self._moving = moved > 0
         return moved

@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.backfills.rows import BackfillRow
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks.rows import TurnRow
+from penstock.operations.backfills.rows import BackfillRow
 from penstock.provenance.checks.invariant import (
     FOUND_MAX,
     NO_ID,
@@ -60,13 +60,15 @@ def backfills_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
-    shown, asked, counts = f"backfill {row.id}", row.asked, row.counted
-    if not asked.start <= row.looked_to <= asked.end:
+    shown, request, counts = f"backfill {row.id}", row.request, row.lot_counts
+    if not request.start <= row.looked_to <= request.end:
         yield f"{shown} has looked to {row.looked_to}, which is out of its range"
     for state, kept in (("done", counts.done), ("failed", counts.failed)):
         if _differ(lots[state], kept, is_over=row.state in _ENDED):
             yield f"{shown} counts {kept} lots as {state}, and there are {lots[state]}"
-    if row.state == BackfillState.DONE and (lots["going"] or asked.left(row.looked_to).count):
+    if row.state == BackfillState.DONE and (
+        lots["going"] or request.remaining(row.looked_to).count
+    ):
         yield f"{shown} is done, and {lots['going']} of its lots are going, or some are left"
 
 

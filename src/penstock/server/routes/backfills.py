@@ -6,12 +6,13 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from penstock.access.keys import Key, Role
-from penstock.arcs.backfills.backfills import MAX_RUNNING, Backfills, Plan, Progress, Scope
-from penstock.arcs.backfills.rules import LISTED_MAX
 from penstock.catalog.shapes import Shape
 from penstock.catalog.text_schemas import LotName
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval
+from penstock.operations.backfills.rules import LISTED_MAX
+from penstock.operations.backfills.service import Backfills, Plan, Progress, Scope
+from penstock.operations.operation import MAX_RUNNING
 from penstock.server.content import Body
 from penstock.server.parameters import Query
 from penstock.server.requests import Call

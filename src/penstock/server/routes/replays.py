@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from penstock.access.keys import Role
 from penstock.catalog.shapes import Shape
 from penstock.clock import parse_time
-from penstock.replay.plan import Plan
-from penstock.replay.replays import MAX_RUNNING, Progress, Replays, StepShown
-from penstock.replay.target import Target
+from penstock.operations.operation import MAX_RUNNING
+from penstock.operations.replays.plan import Plan
+from penstock.operations.replays.service import Progress, Replays, StepShown
+from penstock.operations.replays.target import Target
 from penstock.server.content import Body
 from penstock.server.parameters import Query, Time
 from penstock.server.requests import Call

@@ -223,7 +223,7 @@ class LotList(Struct, frozen=True):
 Range = Span | LotList
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedLots(Struct, frozen=True, kw_only=True):
     """Which lots the caller asks for: a range, named lots or, with neither, all that need it."""
 
     first: Bound = None
@@ -246,7 +246,7 @@ def describe(lots: Range) -> str:
 
 
 def find_range(
-    tx: Transaction, job: LotJobRow, arc: EntityId, wanted: Wanted, scope: Scope, now: Micros
+    tx: Transaction, job: LotJobRow, arc: EntityId, wanted: WantedLots, scope: Scope, now: Micros
 ) -> Range:
     """Find the lots of an arc that a backfill with this scope is for."""
     if wanted.lots:
@@ -330,7 +330,7 @@ def _lots_to_repair(tx: Transaction, job: LotJobRow, arc: EntityId, scope: Scope
 
 
 def _span(
-    tx: Transaction, job: LotJobRow, names: dict[str, EntityId], wanted: Wanted, now: Micros
+    tx: Transaction, job: LotJobRow, names: dict[str, EntityId], wanted: WantedLots, now: Micros
 ) -> Span:
     """The lots of an arc between two bounds, by its outputs or else by its inputs."""
     datasets = (*job.output_ids, *job.input_ids)

@@ -14,7 +14,7 @@ from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.queries.claims import find_dataset, get_lot_job
 from penstock.lots.ids import check_lot
-from penstock.replay.walk import LotRun, Node, fetch_runs, lot_runs, made_by
+from penstock.operations.replays.walk import LotRun, Node, fetch_runs, lot_runs, made_by
 
 FOREVER: Micros = (1 << 63) - 1
 

@@ -4,22 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from penstock.arcs.backfills.rules import (
-    Action,
-    Facts,
-    LotList,
-    Range,
-    Rows,
-    Scope,
-    Standing,
-    Verdict,
-    Wanted,
-    cause,
-    dataset_names,
-    facts_of,
-    find_range,
-    judge,
-)
 from penstock.arcs.queries import find_arc
 from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
@@ -31,6 +15,22 @@ from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
+from penstock.operations.backfills.rules import (
+    Action,
+    Facts,
+    LotList,
+    Range,
+    Rows,
+    Scope,
+    Standing,
+    Verdict,
+    WantedLots,
+    cause,
+    dataset_names,
+    facts_of,
+    find_range,
+    judge,
+)
 
 LINES_MAX = 10_000
 _AT_ONCE = 200  # stretches that are counted together
@@ -81,7 +81,7 @@ def plan(
     tx: Transaction,
     namespace: str,
     arc: str,
-    wanted: Wanted,
+    wanted: WantedLots,
     now: Micros,
     *,
     scope: Scope = Scope.FAILED_AND_MISSING,

@@ -10,8 +10,8 @@ from penstock.db import Transaction
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
-from penstock.replay.target import Target, find_bad
-from penstock.replay.walk import LotRun, Node, Work, made_by, parts, walk
+from penstock.operations.replays.target import Target, find_bad
+from penstock.operations.replays.walk import LotRun, Node, Work, made_by, parts, walk
 from penstock.states import WorkState
 
 

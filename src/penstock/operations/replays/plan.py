@@ -10,9 +10,9 @@ from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.replay import rules
-from penstock.replay.closure import Stained, closure
-from penstock.replay.target import Target
+from penstock.operations.replays import rules
+from penstock.operations.replays.closure import Stained, closure
+from penstock.operations.replays.target import Target
 from penstock.states import WorkState
 
 K = TypeVar("K", bound=Hashable)
@@ -240,7 +240,7 @@ def _notes(tx: Transaction, found: Sequence[Stained]) -> list[str]:
         around = (job.job_id, *job.input_ids, *job.output_ids)
         told = [
             _said_of(each),
-            *(rules.said_of_held(each.row.lot, *names[held]) for held in each.held),
+            *(rules.held_note(each.row.lot, *names[held]) for held in each.held),
             *(gates[gate] for gate in around if gate in gates),
         ]
         said.append("; ".join(filter(None, told)))
@@ -294,7 +294,7 @@ def _said_of(each: Stained) -> str:
         case WorkState.RUNNING:
             return f"{row.owner} is at it"
         case WorkState.HELD if each.is_kept:
-            return rules.KEPT
+            return rules.ON_HOLD
         case WorkState.HELD:
             return f"is out of tries: {row.error}" if row.error else "is held for a newer input"
         case WorkState.LATER:

@@ -1,0 +1,289 @@
+"""Replays: the work that stands on bad lots, done again in order."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from penstock import ids
+from penstock.catalog.shapes import Shape, time_or_none
+from penstock.clock import SECOND, format_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.errors import Busy, Conflict, NotFound, Unavailable
+from penstock.locks.rows import WorkRow
+from penstock.operations.operation import MAX_RUNNING, Operations, elapsed, is_active
+from penstock.operations.replays import rules
+from penstock.operations.replays.commands import (
+    REPLAYS,
+    BeginStep,
+    EndReplay,
+    FailStep,
+    RecordStepEnds,
+    StartReplay,
+)
+from penstock.operations.replays.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
+from penstock.operations.replays.rows import NewStep, ReplayRequest, ReplayRow, StepRow
+from penstock.operations.replays.target import Target
+from penstock.states import ReplayState, StepState, WorkState
+from penstock.telemetry import logs
+
+log = logging.getLogger(__name__)
+
+SHOWN_MAX = 100  # steps that are going, or that have failed
+
+Allowed = Callable[[str], None]  # raises an error for a namespace that the caller may not use
+
+
+class StepShown(Shape, frozen=True):
+    """A step of a replay: `run` did it again, and `run_before` was the last run before."""
+
+    number: int
+    namespace: str
+    job: str
+    lot: str
+    depth: int
+    state: StepState
+    run_before: str | None
+    run: str | None
+    seconds: float
+    note: str
+    at: str
+    now: WorkState | None
+
+
+class Progress(Shape, frozen=True):
+    """The progress of a replay; `versions` are the bad versions if its target is one lot.
+
+    `stale` counts the steps that were not begun and were stale when the replay ended: their own
+    stale rule decides. `cost_seconds` is how long all steps took before, `done_seconds` how long
+    the done ones did. `seconds` is the running time. `under_way` and `failures` have at most
+    SHOWN_MAX steps each.
+    """
+
+    id: str
+    namespace: str
+    target: str
+    versions: Sequence[str]
+    state: ReplayState
+    max_running: int
+    steps: int
+    pending: int
+    going: int
+    done: int
+    failed: int
+    blocked: int
+    stale: int
+    cost_seconds: float
+    done_seconds: float
+    under_way: Sequence[StepShown]
+    failures: Sequence[StepShown]
+    seconds: float
+    who: str
+    why: str
+    created_at: str
+    since: str
+
+    @property
+    def has_more(self) -> bool:
+        """Whether another step would begin more at once: each begins all that it may."""
+        return False
+
+
+class Replays(Operations[ReplayRow, Progress]):
+    """Plans, starts and steps replays."""
+
+    kind = REPLAYS
+
+    def plan(
+        self, target: Target, *, at_once: int = MAX_RUNNING, may: Allowed = lambda namespace: None
+    ) -> Plan:
+        """Return what a replay would do now; nothing is written.
+
+        `may` raises an error if the caller may not see the jobs of a namespace.
+        """
+        with self._writes.read() as tx:
+            ordered, plan = make_plan(tx, target, at_once)
+        _check_namespaces(ordered, may)
+        return plan
+
+    def start(
+        self,
+        replay_id: str,
+        who: str,
+        why: str,
+        target: Target,
+        *,
+        max_running: int = MAX_RUNNING,
+        may: Allowed = lambda namespace: None,
+    ) -> Progress:
+        """Begin a replay. The same start under the same id only returns its progress.
+
+        `may` raises an error if the caller may not resubmit lots of the jobs of a namespace.
+        """
+        target.check()
+        row_id = ids.run_id(replay_id)
+        with self._writes.read() as tx:
+            rows = tx.rows(ReplayRow, "replays_by_ids", ids=[row_id])
+            ordered = Ordered(target, (), ()) if rows else find_steps(tx, target)
+        for row in rows:
+            may(row.namespace)
+        _check_namespaces(ordered, may)
+        request = ReplayRequest(target, ordered.target)
+        command = StartReplay(row_id, who, why, request, max_running, _new_steps(ordered))
+        self._writes.submit(command).result()
+        return self.status(row_id)
+
+    def step(self, operation_id: str) -> Progress:
+        """Record what has ended and set the next steps going; safe to call at any time."""
+        row_id = ids.run_id(operation_id)
+        if self._has_ended_steps(row_id):
+            for number in self._writes.submit(RecordStepEnds(row_id)).result():
+                self._log_step(row_id, number)
+        self._begin(row_id)
+        with self._writes.read() as tx:
+            row = REPLAYS.read(tx, row_id)
+            is_over = row.state == ReplayState.RUNNING and row.step_counts.is_over
+            late = find_steps(tx, row.request.pinned) if is_over else None
+        if late is not None:
+            self._writes.submit(EndReplay(row_id, _new_steps(late))).result()
+        return self.status(row_id)
+
+    def _has_ended_steps(self, row_id: str) -> bool:
+        with self._writes.read() as tx:
+            return any(rules.outcome(step, work) for step, work in _going(tx, row_id))
+
+    def _begin(self, row_id: str) -> None:
+        """Set steps going up to the limit, each in a transaction of its own.
+
+        A step can end at once because its work was done meanwhile; then others may begin.
+        """
+        tried: set[int] = set()
+        while True:
+            with self._writes.read() as tx:
+                row = REPLAYS.read(tx, row_id)
+                free = row.max_running - sum(is_active(work) for _, work in _going(tx, row_id))
+                if row.state != ReplayState.RUNNING or free <= 0:
+                    return
+                most = free + len(tried)
+                rows = tx.fetch("next_replay_steps", replay_id=row_id, most=most)
+                numbers = [number for (number,) in rows]
+            fresh = [number for number in numbers if number not in tried][:free]
+            if not fresh:
+                return
+            tried.update(fresh)
+            for number in fresh:
+                self._begin_one(row_id, number)
+
+    def _begin_one(self, row_id: str, number: int) -> None:
+        try:
+            step = self._writes.submit(BeginStep(row_id, number)).result()
+            if step.state != StepState.PENDING:  # a waiting step is tried every second
+                self._log_step(row_id, number)
+        except (Busy, Unavailable):
+            raise
+        except (Conflict, NotFound) as refusal:
+            log.warning("step %d of replay %s fails: %s", number, row_id, refusal)
+            self._writes.submit(FailStep(row_id, number, str(refusal))).result()
+
+    def _log_step(self, row_id: str, number: int) -> None:
+        """Log the state of a step, with the ids of its job and lot."""
+        [step] = self.steps(row_id, first=number, most=1)
+        note = f": {step.note}" if step.note else ""
+        with logs.about(replay=row_id, job=f"{step.namespace}/{step.job}", lot=step.lot):
+            log.info("step %d of replay %s is %s%s", number, row_id, step.state, note)
+
+    def steps(
+        self, replay_id: str, *, state: StepState | None = None, first: int = 1, most: int = 100
+    ) -> list[StepShown]:
+        """Return steps of a replay in order from a number on, all or those in one state."""
+        with self._writes.read() as tx:
+            row = REPLAYS.read(tx, replay_id)
+            which = {"replay_id": row.id, "first": first, "most": most}
+            if state is None:
+                return [_shown(columns) for columns in tx.fetch("read_replay_steps", **which)]
+            return _in_state(tx, row.id, state, first, most)
+
+    def _progress(self, tx: Transaction, row: ReplayRow) -> Progress:
+        counts = row.step_counts
+        micros = elapsed(row, self._clock())
+        going = _in_state(tx, row.id, StepState.GOING) if counts.going else []
+        failed = _in_state(tx, row.id, StepState.FAILED) if counts.failed else []
+        return Progress(
+            id=row.id,
+            namespace=row.namespace,
+            target=row.request.target.sentence,
+            versions=row.request.pinned.versions,
+            state=ReplayState(row.state),
+            max_running=row.max_running,
+            steps=counts.steps,
+            pending=counts.pending,
+            going=counts.going,
+            done=counts.done,
+            failed=counts.failed,
+            blocked=counts.blocked,
+            stale=counts.stale,
+            cost_seconds=counts.micros / SECOND,
+            done_seconds=counts.micros_done / SECOND,
+            under_way=going,
+            failures=failed,
+            seconds=micros / SECOND,
+            who=row.who,
+            why=row.why,
+            created_at=format_time(row.created_at),
+            since=format_time(row.since),
+        )
+
+
+def _check_namespaces(ordered: Ordered, may: Allowed) -> None:
+    namespaces = {each.wired.name.namespace for each in ordered.work}
+    for namespace in sorted(namespaces | {ordered.target.namespace} - {""}):
+        may(namespace)
+
+
+def _going(tx: Transaction, row_id: str) -> list[tuple[StepRow, WorkRow | None]]:
+    """Read the steps that have not ended, with their work."""
+    which = {"replay_id": row_id, "state": StepState.GOING, "most": STEPS_MAX}
+    steps = tx.rows(StepRow, "replay_steps_in_state", **which)
+    keys = [step.job_id + step.lot for step in steps]
+    works = tx.rows(WorkRow, "replay_work", keys=keys) if keys else ()
+    work_by_key = {(work.job_id, work.lot): work for work in works}
+    return [(step, work_by_key.get(step.work)) for step in steps]
+
+
+def _new_steps(ordered: Ordered) -> tuple[NewStep, ...]:
+    rows = zip(ordered.work, ordered.depths, ordered.before, strict=True)
+    return tuple(
+        NewStep(
+            job_id=each.row.job_id,
+            lot=each.row.lot,
+            depth=depth,
+            before=tuple(before),
+            run_before=each.run.id if each.run is not None else None,
+            micros=each.micros,
+        )
+        for each, depth, before in rows
+    )
+
+
+def _in_state(
+    tx: Transaction, row_id: str, state: StepState, first: int = 1, most: int = SHOWN_MAX
+) -> list[StepShown]:
+    which = {"replay_id": row_id, "state": state, "first": first, "most": most}
+    return [_shown(columns) for columns in tx.fetch("read_replay_steps_in_state", **which)]
+
+
+def _shown(row: Row) -> StepShown:
+    number, namespace, job, lot, depth, state, before, run, micros, note, at, now = row
+    return StepShown(
+        number=number,
+        namespace=namespace,
+        job=job,
+        lot=lot,
+        depth=depth,
+        state=StepState(state),
+        run_before=before,
+        run=run,
+        seconds=micros / SECOND,
+        note=note,
+        at=time_or_none(at) or "",
+        now=WorkState(now) if now is not None else None,
+    )
