@@ -3,7 +3,6 @@
 import statistics
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from bench.ours import NAMESPACE, WHO, InProcess
 from bench.processes import Bench
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.queries import find_arc
 from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.arcs.workload.task import Context
@@ -63,7 +63,7 @@ def measure_refilling(bench: Bench, database: str, lots: int, rounds: int, say: 
         backfills = Backfills(plane.catalog, plane.clock)
         objects = Objects.open(tempfile.mkdtemp(dir=bench.folder))
         with (
-            ThreadPoolExecutor(AT_ONCE, "task") as executor,
+            LocalThreads(AT_ONCE, "task") as executor,
             ArcWorker(
                 plane.catalog, plane.database, objects, executor, plane.clock,
                 owner=WHO, concurrency=AT_ONCE, steppers=(backfills.step_all,),

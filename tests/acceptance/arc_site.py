@@ -3,7 +3,6 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors import TaskExecutor
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.overview import ArcLotDetail, get_arc_lot
 from penstock.arcs.queries import manifest_rows, read_items
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
@@ -111,9 +112,9 @@ class ArcSite:
         return [(line["lot"], line["part"]) for line in arc_workloads.ran(self.folder)]
 
     @contextmanager
-    def engine(self, executor: Executor | None = None, **how: Any) -> Iterator[Engine]:
+    def engine(self, executor: TaskExecutor | None = None, **how: Any) -> Iterator[Engine]:
         """An engine, on threads of this process unless an executor is given."""
-        with ThreadPoolExecutor(8) as threads:
+        with LocalThreads(8) as threads:
             how = {"owner": "engine", "sweep_seconds": SWEEP_SECONDS, **how}
             clock = self.clock
             with Engine(self.catalog, self.objects, executor or threads, clock, **how) as engine:

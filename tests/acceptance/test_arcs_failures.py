@@ -1,13 +1,13 @@
 """However an attempt goes wrong, its lot fails at once and says why."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
 
 from penstock.arcs.engine import lot_run
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors import TaskExecutor
+from penstock.arcs.executors.local import LocalProcesses, LocalThreads
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.spec import EmptyOutput, Output, Parts
 from penstock.errors import Unavailable
@@ -24,9 +24,9 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("executor", [LocalProcesses, ThreadPoolExecutor])
+@pytest.mark.parametrize("executor", [LocalProcesses, LocalThreads])
 def test_whatever_a_workload_raises_fails_its_lot(
-    arcs: ArcSite, order: str, executor: Callable[[int], AbstractContextManager[Executor]]
+    arcs: ArcSite, order: str, executor: Callable[[int], AbstractContextManager[TaskExecutor]]
 ) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.arc("parts", "raw", "parts", parts=Parts(bytes_max=10), retry=ONCE)

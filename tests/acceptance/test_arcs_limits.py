@@ -3,13 +3,13 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.spec import Input, Output
 from penstock.catalog.commands import DeleteJob, RestoreJob
@@ -143,7 +143,7 @@ def test_an_arc_that_is_refused_stops_no_other(
         arcs.do(DeleteJob(NS, "loud", "ann"))
         return True
 
-    with ThreadPoolExecutor(1) as threads:
+    with LocalThreads(1) as threads:
         clock = arcs.plane.clock
         engine = Engine(arcs.catalog, arcs.objects, threads, clock, owner="engine", arcs=delete)
         try:
@@ -157,5 +157,5 @@ def test_an_arc_that_is_refused_stops_no_other(
 def station_of(arcs: ArcSite) -> ArcWorker:
     """Somebody who only asks whether there is anything to do."""
     plane = arcs.plane
-    told = (arcs.catalog, plane.database, arcs.objects, ThreadPoolExecutor(1), plane.clock)
+    told = (arcs.catalog, plane.database, arcs.objects, LocalThreads(1), plane.clock)
     return ArcWorker(*told, owner="nobody", concurrency=1)

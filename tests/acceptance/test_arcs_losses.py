@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from penstock.arcs.engine.scheduler import Engine
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 from penstock.arcs.spec import Retry, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.db import open_database

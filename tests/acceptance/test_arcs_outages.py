@@ -126,11 +126,11 @@ def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) 
 
 def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str) -> None:
     objects = Objects.open(new_bucket(object_server))
-    outage = Outage(objects.ask)
+    outage = Outage(objects.probe)
     assert outage.is_over()
     wire.cut()
     with pytest.raises(Away):
-        objects.ask()
+        objects.probe()
     assert outage.is_over(), "nobody has met it"
     outage.meet()
     assert not outage.is_over()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.queries import find_arc, manifest_rows, output_refs, read_manifest
 from penstock.arcs.spec import EmptyOutput, Output, Parts, Retry

@@ -2,12 +2,11 @@
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses, LocalThreads
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.overview import ArcCounts, count_lots, list_arc_lots
@@ -334,7 +333,7 @@ def test_a_workload_that_takes_too_long_is_ended(arcs: ArcSite) -> None:
     arcs.arc("hung", "raw", "hung", Workload(function=function, timeout_seconds=1), retry=ONCE)
     arcs.order(LOT, "hang", "hang")
     arcs.feed("raw", LOT, {"a.txt": b"1\n"})
-    with ThreadPoolExecutor(2) as threads, arcs.engine(threads):
+    with LocalThreads(2) as threads, arcs.engine(threads):
         arcs.until_state("slow", LOT, ArcState.PARTIAL)
         arcs.until_state("hung", LOT, ArcState.PARTIAL)
     assert "longer than 1 seconds" in str(arcs.lot("slow", LOT).error)

@@ -4,7 +4,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.arcs.workload.task import Context
 from penstock.locks.rows import Stale, StatusRow, WorkRow
@@ -77,7 +77,7 @@ class ArcSite:
     @contextmanager
     def engine(self, concurrency: int = 4) -> Iterator[Engine]:
         with (
-            ThreadPoolExecutor(concurrency) as executor,
+            LocalThreads(concurrency) as executor,
             Engine(
                 self.site.catalog,
                 self.objects,

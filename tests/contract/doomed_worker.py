@@ -3,10 +3,10 @@
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
@@ -40,7 +40,7 @@ def _work(url: str, store: str, broken: str) -> None:
     engine = Engine(
         catalog,
         Objects.open(store),
-        ThreadPoolExecutor(2),
+        LocalThreads(2),
         system_clock,
         owner="doomed",
         concurrency=2,

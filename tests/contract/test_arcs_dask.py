@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.arcs.executors import DaskCluster, open_executor
+from penstock.arcs.executors import open_executor
+from penstock.arcs.executors.dask import DaskCluster
 from penstock.arcs.spec import Parts, Retry
 from penstock.errors import Unavailable
 from penstock.locks.queries.claims import get_lot_job
@@ -108,8 +109,8 @@ def lease_until(catalog: WriteQueue, lot: str) -> int:
 def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """The way to the scheduler, whose loss is noticed soon; a slow one is not taken for lost."""
     monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
-    for name, seconds in {"_CONNECT": 5, "_AGAIN": 5, "_ASK": 0, "_ANSWER": 3}.items():
-        monkeypatch.setattr(f"penstock.arcs.executors.{name}_SECONDS", seconds)
+    for name, seconds in {"_CONNECT": 5, "_RECONNECT": 5, "_PROBE": 0, "_ANSWER": 3}.items():
+        monkeypatch.setattr(f"penstock.arcs.executors.dask.{name}_SECONDS", seconds)
     with wired(cluster.address) as wire:
         yield wire
 
@@ -152,7 +153,7 @@ def test_an_engine_whose_scheduler_is_lost_stops_and_gives_back_what_it_has(
 
 
 def test_a_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.arcs.executors._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.executors.dask._CONNECT_SECONDS", 1)
     executor = open_executor("dask://127.0.0.1:1", 1)
     with pytest.raises(Unavailable, match="cannot be reached"), executor:
         pass

@@ -53,7 +53,7 @@ def test_a_store_that_is_not_mounted_is_away_and_nothing_is_written_below(
         lambda: list(store.nameless()),
         lambda: store.delete("a/b"),
         lambda: store.path("a/b"),
-        store.ask,
+        store.probe,
     ):
         with pytest.raises(Away, match=AWAY):
             use()
@@ -93,9 +93,9 @@ def test_the_mark_is_no_object_and_a_person_can_put_it_back(plane: Plane, tmp_pa
     [mark] = (tmp_path / "disk" / "objects").iterdir()
     mark.unlink()
     with pytest.raises(Away, match=f"touch '{mark}'"):
-        store.ask()
+        store.probe()
     mark.touch()
-    store.ask()
+    store.probe()
 
 
 @pytest.fixture

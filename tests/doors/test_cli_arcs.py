@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.operations.steppers import operation_steppers
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
@@ -92,7 +92,7 @@ class Here:
     def station(self) -> Iterator[None]:
         """An engine in this process, while the block lasts."""
         plane = self.server.plane
-        with ThreadPoolExecutor(4) as executor:
+        with LocalThreads(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
             steppers = operation_steppers(plane.catalog, plane.clock)
             with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.operations.replays.service import Replays
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
@@ -73,7 +73,7 @@ class Here:
         """An engine in this process that moves replays on, while the block lasts."""
         plane = self.server.plane
         steppers = (Replays(plane.catalog, plane.clock).step_all,)
-        with ThreadPoolExecutor(4) as executor:
+        with LocalThreads(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
             with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):
                 yield

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.commands import PublishLot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.clock import SECOND
 from penstock.config import Settings
 from penstock.errors import PenstockError
@@ -50,7 +50,7 @@ class Storm:
 
     here: ReplaySite
     random: random.Random
-    threads: ThreadPoolExecutor
+    threads: LocalThreads
     claims: list[Claimed] = field(default_factory=list)
     replays: list[str] = field(default_factory=list)
 
@@ -173,7 +173,7 @@ def broken(here: ReplaySite) -> list[str]:
 def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
     for job in DIAMOND:
         here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
-    with ThreadPoolExecutor(2) as threads:
+    with LocalThreads(2) as threads:
         storm = Storm(here, random.Random(number), threads)
         for _ in range(ACTIONS // 4):
             for _ in range(4):

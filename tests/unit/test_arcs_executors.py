@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 import psutil
 import pytest
 
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 
 
 def test_a_process_that_is_killed_leaves_no_open_files_behind() -> None:

@@ -221,7 +221,7 @@ class Objects:
         except NotFound:
             return
 
-    def ask(self) -> None:
+    def probe(self) -> None:
         """Return if the store answers; raises what any other call would."""
         self.size(_NOBODYS)
 

@@ -3,12 +3,12 @@
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.client import AsyncClient, Client
 from penstock.client.names import Name
 from penstock.config import Settings
@@ -131,7 +131,7 @@ def _ingesting(plane: Plane) -> Iterator[None]:
 @contextmanager
 def _running_arcs(plane: Plane) -> Iterator[None]:
     with (
-        ThreadPoolExecutor(_ARCS_AT_ONCE, "arc-task") as executor,
+        LocalThreads(_ARCS_AT_ONCE, "arc-task") as executor,
         ArcWorker(
             plane.catalog,
             plane.database,

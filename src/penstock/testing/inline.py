@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.files import MARK, read_arc
 from penstock.arcs.spec import ByName
 from penstock.client import Client
@@ -52,7 +53,7 @@ class MadeLot(Struct, frozen=True):
         return next(iter(self.outputs.values()))
 
 
-class Inline(Executor):
+class Inline(TaskExecutor):
     """Runs everything at once, in the thread that asks: breakpoints work, and so does coverage."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":

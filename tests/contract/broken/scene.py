@@ -1,13 +1,13 @@
 """A plane where everything holds, and transactions in which something is broken for a while."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.config import Settings
 from penstock.db import Database, open_database
@@ -99,7 +99,7 @@ def _declare(plane: Plane) -> None:
 def _work(plane: Plane) -> None:
     lots = (*LOTS, arc_site.BAD_LOT, arc_site.EMPTY_LOT)
     plane.catalog.submit(RegisterLots(NS, "tick", lots, "ann")).result()
-    with ThreadPoolExecutor(2) as executor:
+    with LocalThreads(2) as executor:
         at = (plane.catalog, plane.objects, executor, plane.clock, NS)
         for lot in lots:
             assert run_lot(*at, "make", lot, owner="test") == (lot != arc_site.BAD_LOT)

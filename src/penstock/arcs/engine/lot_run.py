@@ -4,13 +4,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from penstock.arcs.commands import BeginParts, EndPart, FailLot, PublishLot
 from penstock.arcs.engine.leases import Lease, Outage
-from penstock.arcs.executors import DaskCluster, LocalProcesses
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.queries import input_lots, output_refs, parts_of, read_manifest
@@ -108,7 +108,7 @@ class LotRun:
     claim: Claimed
     catalog: WriteQueue
     objects: Objects
-    executor: Executor
+    executor: TaskExecutor
     clock: Clock
     stop: Callable[[], bool]
     outage: Outage
@@ -352,8 +352,7 @@ class LotRun:
         self, left: deque[Task], running: dict[Future[TaskResult], Task], at_once: int
     ) -> dict[str, TaskResult]:
         results: dict[str, TaskResult] = {}
-        # A cluster may run a task again by itself.
-        run = run_apart if isinstance(self.executor, DaskCluster) else run_task
+        run = run_apart if self.executor.repeats_tasks else run_task
         while left or running:
             while left and len(running) < at_once and not self.stop():
                 task = left.popleft()
@@ -372,8 +371,7 @@ class LotRun:
                     self._end_part(task.part, results[task.part])
             if self.lost.is_set():
                 raise Lost("its lease was lost")
-            if isinstance(self.executor, DaskCluster):
-                self.executor.check()
+            self.executor.check()
             if self.stop():
                 left += self._not_begun(running)
                 if left and not running:
@@ -381,16 +379,13 @@ class LotRun:
         return results
 
     def _abandon(self, running: Iterable[Future[TaskResult]]) -> None:
-        """Have what is running end: another may work on the lot by now."""
+        """End the running tasks: another worker may have claimed the lot."""
         for future in running:
-            if not future.cancel() and isinstance(self.executor, LocalProcesses):
-                self.executor.end(future)
+            self.executor.abandon(future)
 
     def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
-        """Take back the tasks that wait for a worker; a cluster does not tell which those are."""
-        if isinstance(self.executor, DaskCluster):
-            return []
-        return [running.pop(future) for future in list(running) if future.cancel()]
+        """Take back the tasks that have not begun."""
+        return [running.pop(future) for future in list(running) if self.executor.take_back(future)]
 
     def _end_part(self, name: str, result: TaskResult) -> None:
         state = PartState.FAILED if result.error else part_state(result)

@@ -4,13 +4,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
 from penstock.arcs.engine.lot_run import LotRun
-from penstock.arcs.executors import DaskCluster
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow, UnsettledRow
@@ -36,7 +36,7 @@ class Engine:
         self,
         catalog: WriteQueue,
         objects: Objects,
-        executor: Executor,
+        executor: TaskExecutor,
         clock: Clock,
         *,
         owner: str,
@@ -58,8 +58,7 @@ class Engine:
         self._wanted = arcs
         self._rules = rules
         self._ended = ended  # called after each lot, whatever became of it
-        others = [executor.ask] if isinstance(executor, DaskCluster) else []
-        self._outage = Outage(objects.ask, *others)
+        self._outage = Outage(objects.probe, executor.probe)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
         self._running: dict[str, LotRun] = {}
         self._changed = threading.Condition()

@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
 from penstock.arcs.engine.lot_run import LotRun
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock
 from penstock.errors import Conflict
@@ -19,7 +19,7 @@ from penstock.store.write_queue import WriteQueue
 def run_lot(
     catalog: WriteQueue,
     objects: Objects,
-    executor: Executor,
+    executor: TaskExecutor,
     clock: Clock,
     namespace: str,
     name: str,

@@ -3,12 +3,12 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from typing import Self
 
 from penstock.access.secrets import Secrets
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
@@ -41,7 +41,7 @@ class ArcWorker:
         catalog: WriteQueue,
         database: Database,
         objects: Objects,
-        executor: Executor,
+        executor: TaskExecutor,
         clock: Clock,
         *,
         owner: str,
