@@ -116,7 +116,7 @@ def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) 
         site.feed("raw", f"lot{number}", {"a.txt": b"hello"})
     wire.cut()
     with site.engine(concurrency=2) as engine:
-        site.until(lambda: engine._outage._ask_at)
+        site.until(lambda: engine._outage._probe_at)
         site.until(lambda: engine.running == 0)
         assert engine.look() == 0
         wire.mend()
@@ -135,7 +135,7 @@ def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str
     outage.meet()
     assert not outage.is_over()
     wire.mend()
-    outage._ask_at = 0.0
+    outage._probe_at = 0.0
     assert outage.is_over()
 
 

@@ -1,4 +1,4 @@
-"""Where arcs stand with their lots, as people see it."""
+"""Reading how arcs stand with their lots, for people."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ _PAGES = {
 
 
 class ArcCounts(Shape, frozen=True):
-    """How many lots stand where: by the arc's states, then by what is to be done with them.
+    """The numbers of lots by arc state, then by next action.
 
-    They are counted up to a thousand of each kind, complete ones among the first ten thousand:
-    `at_least` names those of which there may be more.
+    Each kind is counted up to a thousand, complete lots among the first ten thousand. `at_least`
+    names the kinds of which there may be more.
     """
 
     running: int
@@ -49,7 +49,7 @@ class ArcCounts(Shape, frozen=True):
 
 
 class ArcLot(Shape, frozen=True):
-    """Where an arc stands with a lot; `state` is null if nothing was tried."""
+    """The state of an arc with a lot; `state` is null if no attempt was made."""
 
     lot: str
     state: ArcState | None
@@ -64,7 +64,7 @@ class ArcLot(Shape, frozen=True):
 
 
 class ArcPart(Shape, frozen=True):
-    """One part of a lot; the run is its own, the attempt is the claim that ran it."""
+    """A part of a lot; `run` is its own run, `attempt` the claim that ran it."""
 
     part: str
     state: PartState
@@ -76,7 +76,7 @@ class ArcPart(Shape, frozen=True):
 
 
 class FailedAttempt(Shape, frozen=True):
-    """An attempt that failed: the manifests of what it left, which may have been removed."""
+    """A failed attempt: the manifests of the data that it left, which may have been removed."""
 
     run: str
     state: ManifestState
@@ -85,7 +85,7 @@ class FailedAttempt(Shape, frozen=True):
 
 
 class ManifestLine(Shape, frozen=True):
-    """The manifest of one version of a lot; the first one of a dataset is the last published."""
+    """The manifest of one version of a lot, the last published version first."""
 
     namespace: str
     dataset: str
@@ -101,7 +101,7 @@ class ManifestLine(Shape, frozen=True):
 
 
 class ArcLotDetail(ArcLot, frozen=True):
-    """All there is about a lot of an arc."""
+    """Everything about a lot of an arc."""
 
     parts: Sequence[ArcPart]
     failed_attempts: Sequence[FailedAttempt]
@@ -109,7 +109,7 @@ class ArcLotDetail(ArcLot, frozen=True):
 
 
 def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
-    """How many lots of each arc stand where, by the ids of their jobs."""
+    """Count the lots of each arc by state, by the ids of their jobs."""
     if not arcs:
         return {}
     running = Counter(job_id for job_id, _ in tx.fetch("running_lots"))
@@ -139,7 +139,7 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
 
 
 def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
-    """How many lots of each job were made and failed a check, as far as they are counted."""
+    """Count the lots of each job that failed a check."""
     jobs = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=list(job_ids))
     outputs = sorted({dataset for job in jobs for dataset in job.output_ids})
     return Counter(dict(tx.fetch("count_gated_lots", outputs=outputs, most=COUNTED_MAX)))
@@ -148,7 +148,7 @@ def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
 def list_arc_lots(
     tx: Transaction, namespace: str, name: str, state: ArcState | None, after: str, most: int
 ) -> list[ArcLot]:
-    """A page of the lots of an arc, by lot: those after a lot, and in a state."""
+    """Return a page of the lots of an arc after a lot, all or in one state."""
     arc = find_arc(tx, namespace, name)
     job = get_lot_job(tx, namespace, name)
     which = {"job_id": arc.job_id, "after": after, "most": most}
@@ -176,7 +176,7 @@ def _shown(row: WorkRow, job: LotJobRow, state: ArcState | None) -> ArcLot:
 
 
 def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[ArcRow, WorkRow]:
-    """An arc and what it has to do with a lot, or NotFound."""
+    """Return an arc and its work on a lot, or raise NotFound."""
     arc = find_arc(tx, namespace, name)
     rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=arc.job_id, lots=[check_lot(lot)])
     if not rows:
@@ -187,7 +187,7 @@ def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[Arc
 
 
 def get_arc_lot(tx: Transaction, namespace: str, name: str, lot: str) -> ArcLotDetail:
-    """All that the database has about a lot of an arc; the parts, until it is published."""
+    """Return everything about a lot of an arc; parts are known until it is published."""
     arc, row = find_work(tx, namespace, name, lot)
     job = get_lot_job(tx, namespace, name)
     attempts = attempts_of(tx, arc.job_id, lot)
@@ -229,7 +229,7 @@ def _manifests(tx: Transaction, job: LotJobRow, lot: str) -> list[ManifestLine]:
 def manifest_lines(
     tx: Transaction, dataset_id: str, name: EntityId, lot: str
 ) -> list[ManifestLine]:
-    """The manifests that a lot of a dataset has had, newest first."""
+    """Return the manifests of a lot of a dataset, newest first."""
     current = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=lot)
     version = current[4] if current is not None and current[2] == Status.READY else None
     rows = tx.rows(ManifestRow, "lot_manifests_of_lot", dataset_id=dataset_id, lot=lot)

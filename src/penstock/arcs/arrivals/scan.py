@@ -1,10 +1,10 @@
-"""One look at the place where the objects of a dataset arrive, and what follows from it.
+"""One scan of a location where the objects of a dataset arrive.
 
-What is decided is on disk before anybody can see it: first the manifests, under an attempt of
-their own, then one transaction that publishes the lots and notes their objects. Whoever dies
-before it has changed nothing, and whoever comes after it finds the objects noted.
+Every decision is stored before readers can see it. First the manifests are written, under an
+attempt of their own. Then one transaction publishes the lots and records their objects. A process
+that dies before the transaction has changed nothing; after it, the next scan reads the records.
 
-A look costs one listing, and one lookup by key for each thousand objects that it shows.
+A scan costs one listing, and one lookup by key for each thousand objects.
 """
 
 import hashlib
@@ -55,11 +55,11 @@ from penstock.telemetry import logs, tracing
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What came of a round.
+    """The result of a round.
 
-    `skipped` are objects without a place: their keys do not fit the pattern, or their time is
-    before the start. `has_more` asks for another round at once; `failed` are arrivals that could
-    not be looked at.
+    `skipped` objects have no lot: their keys do not match the pattern, or their time is before the
+    start. `has_more` asks for another round at once. `failed` counts the arrivals that could not be
+    scanned.
     """
 
     assigned: int = 0
@@ -85,7 +85,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Untaken(Struct, frozen=True):
-    """Objects that cannot be taken into lots: how many, one of them, and why not."""
+    """Objects that cannot go into lots: their number, an example, and the reason."""
 
     count: int = 0
     example: str = ""
@@ -97,17 +97,17 @@ class Untaken(Struct, frozen=True):
 
 
 class Readable(NamedTuple):
-    """The objects of a listing that can be read by their keys, and those that cannot."""
+    """The objects of a listing that can be read under their keys, and those that cannot."""
 
     entries: list[Entry]
     untaken: Untaken
 
 
 class Marks:
-    """What listings show that is not there under its key: marks of folders, and keys with a `/`
-    in front. Each is asked for once.
+    """Listed entries that cannot be read under their keys: folder marks, and keys with a leading
+    `/`. Each is checked once.
 
-    A mark is an empty object whose key ends in `/`; a listing gives it without.
+    A folder mark is an empty object whose key ends in `/`. Listings show it without the `/`.
     """
 
     def __init__(self) -> None:
@@ -115,15 +115,15 @@ class Marks:
         self._gone: set[tuple[str, Micros]] = set()
 
     def note_gone(self, uri: str, modified: Micros) -> None:
-        """Keep that an object was listed, and could not be read under its key."""
+        """Record that an object was listed but could not be read."""
         self._gone.add((uri, modified))
 
     def is_gone(self, uri: str, modified: Micros) -> bool:
-        """Whether an object was not there to be read, as it is listed now."""
+        """Whether an object, as it is listed now, could not be read."""
         return (uri, modified) in self._gone
 
     def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
-        """Leave out marks without a word, and tell of keys that cannot be read."""
+        """Drop folder marks, and separate keys that cannot be read."""
         found, untaken = list[Entry](), Untaken()
         for entry in entries:
             if reason := refusal(entry.key):
@@ -141,7 +141,7 @@ class Marks:
 
 
 class Landing(Struct, frozen=True):
-    """Where objects arrive, and after which key it is looked at."""
+    """A location where objects arrive, and the key after which it is listed."""
 
     store: Objects
     place: Place
@@ -156,11 +156,11 @@ _AT_ONCE_MAX = 8
 
 
 class Stopped(Exception):
-    """The watcher is to end, and reads no further; what it has not published it has not begun."""
+    """The watcher must end. Unpublished work has not begun."""
 
 
 class Reader:
-    """Reads what arrives, as streams, up to a size; what is larger keeps no digest."""
+    """A reader of arrived objects, as streams; larger objects than its limit get no digest."""
 
     def __init__(
         self,
@@ -176,9 +176,9 @@ class Reader:
         self._has_empty_lots = has_empty_lots
 
     def read(self, step: Step) -> Step:
-        """The step with the digests of what its lots gain, but for what is not there to be read.
+        """Return the step with digests of the gained objects, without objects that are gone.
 
-        A change that is left with nothing is dropped, unless intervals without objects have lots.
+        A change without objects is dropped, unless empty intervals get lots.
         """
         fresh = [row for change in step.lots for row in change.add]
         found = iter(at_once(self._digested, fresh))
@@ -207,12 +207,12 @@ class Reader:
             self._landing.marks.note_gone(row.uri, row.modified)
             return None
         if size != row.size:
-            return row  # it was changed since it was listed: it is late then, and read again
+            return row  # it changed after the listing, so it is late and is read again
         return replace(row, digest=f"sha-256:{digest.hexdigest()}")
 
 
 def at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
-    """Do the same with every item: a store takes its time over each, and can do several."""
+    """Apply a function to all items in parallel: a store has latency and serves several."""
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
@@ -226,7 +226,7 @@ PAGE_LENGTH = 1000
 
 
 class ArrivalRound:
-    """One arrival, looked at once."""
+    """One scan of one arrival."""
 
     def __init__(
         self,
@@ -257,7 +257,7 @@ class ArrivalRound:
         self._there: frozenset[str] = frozenset()
 
     def run(self) -> Seen:
-        """Look, decide, and write what was decided."""
+        """Scan, decide, and write the decision."""
         row = self._row
         candidates = self._candidates()
         self._there = self._closed_before(candidates)
@@ -279,7 +279,7 @@ class ArrivalRound:
         return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
 
     def _was_overtaken(self, revision: int) -> bool:
-        """Whether something else was decided meanwhile; if not, to look again would not help."""
+        """Whether another decision came first; if not, a new scan would not help."""
         with self._catalog.read() as tx:
             rows = tx.rows(ArrivalRow, "arrivals_by_ids", ids=[self._row.dataset_id])
         return any(row.revision != revision for row in rows)
@@ -290,7 +290,7 @@ class ArrivalRound:
         return (step.open_from - opened) // self._arrival.cut.length
 
     def _candidates(self) -> list[Candidate]:
-        """Everything in the listing that no lot has as it is now."""
+        """Return the listed objects whose current content is in no lot."""
         found: list[Candidate] = []
         landing = self._landing
         for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
@@ -311,12 +311,12 @@ class ArrivalRound:
                     self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
                     continue
                 if held is not None and held.state == Placed.REFUSED:
-                    held = None  # as it is now it was not refused
+                    held = None  # its current content was not refused
                 found.append(Candidate(seen, home, held, is_late=held is not None))
         return found
 
     def _home(self, entry: Entry) -> str | None:
-        """The lot that an object belongs to by its time or its key; None if there is none."""
+        """Return the lot of an object by its time or key; None if it has none."""
         if self._arrival.cut is None:
             assert self._pattern is not None, "lots without an interval are named by keys"
             return self._pattern.lot_of(entry.key) if entry.modified >= self._row.start else None
@@ -326,7 +326,7 @@ class ArrivalRound:
         return self._arrival.cut.lot_at(at) if at is not None and at >= self._row.start else None
 
     def _note_unfit(self, keys: Iterable[str]) -> None:
-        """Count the objects whose keys tell nothing; what came before the start is left alone."""
+        """Count objects whose keys do not match; objects before the start do not count."""
         if self._pattern is None:
             return
         for key in keys:
@@ -343,10 +343,10 @@ class ArrivalRound:
         return {row.uri: row for row in rows}
 
     def _closed_before(self, candidates: Iterable[Candidate]) -> frozenset[str]:
-        """The lots that were made of what arrived though they would close now.
+        """Return closed lots whose intervals would close now.
 
-        Where it begins was moved, or it was declared anew. What somebody registered by hand has no
-        manifest, and closes as if it was not there.
+        The start was moved, or the arrival was declared again. A lot that a person registered has
+        no manifest, and closes as if it did not exist.
         """
         cut = self._arrival.cut
         if cut is None:
@@ -363,7 +363,7 @@ class ArrivalRound:
         return closing_lots(self._arrival, decision, self._row.open_from, self._until, self._there)
 
     def _due(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Those that are late, or whose lot closes now."""
+        """Return the candidates that are late, or whose lot closes now."""
         if self._arrival.cut is None:
             return self._due_by_name(candidates)
         due = []
@@ -377,7 +377,9 @@ class ArrivalRound:
         return due
 
     def _due_by_name(self, candidates: list[Candidate]) -> list[Candidate]:
-        """A lot that is there is closed; another closes when its last object is old enough."""
+        """Return due candidates of named lots. An existing lot is closed; another closes when its
+        newest object is old enough.
+        """
         statuses = self._statuses(each.home for each in candidates)
         newest: dict[str, Micros] = {}
         for each in candidates:
@@ -392,7 +394,7 @@ class ArrivalRound:
         return due
 
     def _decide(self, candidates: Sequence[Candidate]) -> Decision:
-        """Decide, and leave out lots that cannot be published now: a person holds them."""
+        """Decide, without lots that cannot be published now because a person holds them."""
         decision = self._decision(candidates)
         new = self._closing(decision)
         lots = dict.fromkeys([*decision.lots, *(change.lot for change in new)])
@@ -433,7 +435,7 @@ class ArrivalRound:
         return {row.lot: row for row in rows}
 
     def _take(self, step: Step, revision: int) -> tuple[int, int]:
-        """Write what one step decides: the revision after it, and how many lots are empty."""
+        """Write one step; return the revision after it, and the number of empty lots."""
         attempt = ids.new_id()
         contents, gone = self._contents(step)
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
@@ -451,7 +453,7 @@ class ArrivalRound:
         try:
             after = self._catalog.submit(command).result()
         except Unavailable:
-            raise  # it may be written all the same, and then these are its manifests
+            raise  # the transaction may have been committed, and then needs these manifests
         except PenstockError:
             for note in notes.values():
                 self._objects.delete(note.key)
@@ -467,21 +469,21 @@ class ArrivalRound:
         return after, sum(not rows for lot, rows in contents.items() if lot in new)
 
     def _tell(self, notes: Mapping[str, ManifestNote]) -> None:
-        """Tell that lots are published: nobody deposited them, so their traces begin here."""
+        """Log the published lots, with trace spans: these lots have no earlier span."""
         dataset = f"{self._row.namespace}/{self._row.name}"
         for lot, note in notes.items():
             with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
                 log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
     def _contents(self, step: Step) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
-        """What each lot consists of after the step, and what it had that is not there any more."""
+        """Return the contents of each lot after the step, and the objects that are gone."""
         lots = [change.lot for change in step.lots]
         held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
         for row in self._held(lots):
             held[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
-        asked = [uri for rows in held.values() for uri in rows if uri not in fresh]
-        there = dict(zip(asked, at_once(self._is_there, asked), strict=True))
+        lots = [uri for rows in held.values() for uri in rows if uri not in fresh]
+        there = dict(zip(lots, at_once(self._is_there, lots), strict=True))
         gone = tuple(uri for uri, is_there in there.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):
@@ -490,7 +492,7 @@ class ArrivalRound:
         return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}, gone
 
     def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
-        """What lots consist of now."""
+        """Return the current contents of lots."""
         if not lots:
             return []
         with self._catalog.read() as tx:
@@ -499,9 +501,9 @@ class ArrivalRound:
             )
 
     def _is_there(self, uri: str) -> bool:
-        """Whether an object is still where a lot has it from: a listing need not show it."""
+        """Whether an object still exists under the location that a lot has it from."""
         store, key = self._landing.store, self._landing.place.key(uri)
-        if key is None:  # it arrived where the location was before
+        if key is None:  # it arrived at a former location
             store, key = find_object(self._objects, uri)
         return store.exists(key)
 
@@ -533,7 +535,7 @@ def _told(step: Step, empty: int, closed: int) -> Seen:
 
 
 def _may_publish(row: StatusRow) -> bool:
-    """Whether a lot can be registered, as a new one or again."""
+    """Whether a lot can be registered, as a new or existing one."""
     status = Status(row.status)
     return writable(status) or (status is Status.READY and row.job_id == OUTSIDE)
 

@@ -1,10 +1,10 @@
-"""The watcher: looks at every place where objects arrive, again and again.
+"""The watcher: scans every location where objects arrive, again and again.
 
-Two at once do no harm: what one of them decides makes void what the other has decided meanwhile.
+Two watchers do no harm: a decision of one makes void a concurrent decision of the other.
 
-Where keys sort by time and the store lists in order, a round lists only what can belong to an
-open interval, and only when one closes; every `whole_seconds`, and at the beginning, it lists
-everything, for what is late or was changed. Everywhere else each round lists the whole location.
+Some keys sort by time and some stores list in order. Then a round lists only keys of open
+intervals, and only when one closes. It lists all keys at the start and every `whole_seconds`, to
+find late and changed objects. In other cases, each round lists the whole location.
 """
 
 import logging
@@ -29,9 +29,9 @@ from penstock.telemetry import logs
 
 
 def open_place(url: str) -> Objects:
-    """The store at a place that others write to; a folder has to be there already.
+    """Open the store of a location that others write to. A folder must exist.
 
-    One that was made here would look like a place where nothing arrives.
+    A folder created here would look like a location without objects.
     """
     folder = local_folder(url)
     if folder is not None and not folder.is_dir():
@@ -40,7 +40,7 @@ def open_place(url: str) -> Objects:
 
 
 def arriving_at(own: Objects, url: str) -> Place:
-    """How the keys at such a place are written, in which our own store must not be."""
+    """Return the form of keys at a location, which our own store must not be in."""
     place = find_place(own, url)
     folder, mine = local_folder(url), own.path("x")
     if folder is None:
@@ -62,7 +62,7 @@ WHOLE_SECONDS = 600
 
 
 class Watcher:
-    """Turns what has arrived into lots."""
+    """A thread that makes lots of arrived objects."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Watcher:
         self._every_seconds = every_seconds
         self._whole_seconds = whole_seconds
         self._open_at = open_at
-        self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by arrival, as it was declared
+        self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by declaration
         self._marks: dict[tuple[str, Micros], Marks] = {}
         self._named_at: dict[tuple[str, Micros], tuple[Micros, Untaken]] = {}
         self._stopped = threading.Event()
@@ -98,13 +98,13 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when no round is under way."""
+        """Stop, and return when no round is running."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def go_round(self, now: Micros) -> Seen:
-        """Look at every arrival once; one that cannot be looked at does not stop the others."""
+        """Scan every arrival once. A failure does not stop the others."""
         with self._catalog.read() as tx:
             rows = all_arrivals(tx)
             landings = landings_of(tx, [row.dataset_id for row in rows])
@@ -140,12 +140,12 @@ class Watcher:
         return seen
 
     def _note(self, held: LandingRow, met: LandingRow) -> None:
-        """Keep what was met where it is not what was met before."""
+        """Record the problem of a location if it has changed."""
         if met != held:
             self._catalog.submit(NoteLanding(met)).result()
 
     def _look(self, row: ArrivalRow, now: Micros) -> tuple[Seen, Untaken | None]:
-        """What came of a round, and what could not be taken, if it has looked at everything."""
+        """Return the result of a scan and, if it was complete, the objects that cannot be taken."""
         arrival = row.arrival
         place = arriving_at(self._objects, arrival.location)
         store = self._open_at(arrival.location)
@@ -157,7 +157,7 @@ class Watcher:
             if after and closing_until(arrival, row.open_from, now) == row.open_from:
                 return Seen(), None
             if arrival.late is Late.NEXT:
-                after = ""  # what is late waits for a lot that closes, and one does
+                after = ""  # late objects wait for a closing lot, and one closes
         landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))
         is_stopped = self._stopped.is_set
         looking = ArrivalRound(self._catalog, self._objects, row, landing, now, is_stopped)
@@ -169,7 +169,7 @@ class Watcher:
         return seen, untaken
 
     def _nameless(self, declared: tuple[str, Micros], store: Objects, now: Micros) -> Untaken:
-        """Files that no key can name; looked for now and then, for it costs a listing more."""
+        """Find files whose names cannot be keys; only now and then, because it costs a listing."""
         at, found = self._named_at.get(declared, (None, Untaken()))
         if at is None or now >= at + self._whole_seconds * SECOND:
             found = Untaken()
@@ -194,9 +194,9 @@ class Watcher:
 
 
 def _first_key(row: ArrivalRow, store: Objects) -> str:
-    """Where the keys of open intervals begin; nothing, if that cannot be told."""
+    """Return the first key of open intervals; empty if keys do not sort by time."""
     arrival = row.arrival
-    is_sorted = store.path("x") is None  # only folders list in no order
+    is_sorted = store.path("x") is None  # only folders list without order
     if not is_sorted or arrival.cut is None or not arrival.pattern:
         return ""
     return KeyPattern(arrival.pattern).before(row.open_from)

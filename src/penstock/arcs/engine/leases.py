@@ -1,7 +1,7 @@
-"""While an object store or cluster does not answer: when lots are claimed again.
+"""Leases of claims, and pauses while an object store or a cluster is away.
 
-A lot that met it is given back unharmed. To claim more would only make more runs that end the same
-way, so the engine asks what it works with first, and less and less often while that is away.
+A lot that meets an outage is released without losing a try. New claims would only end the same way.
+The engine first probes what it depends on, less and less often while that is away.
 """
 
 import logging
@@ -23,56 +23,56 @@ from penstock.telemetry import logs
 
 log = logging.getLogger(__name__)
 
-# A lot that was given back rests so long: other engines, which have not met it, leave it alone too.
+# How long a released lot rests, also for engines that have not met the outage.
 REST_SECONDS = 5
-_ASK_SECONDS = 1.0
-_ASK_SECONDS_MAX = 60.0
+_PROBE_SECONDS = 1.0
+_PROBE_SECONDS_MAX = 60.0
 
 
 class Outage:
-    """What one engine knows of all that it works with; safe to share between threads.
+    """The outages that one engine has met; safe to share between threads.
 
-    Each of `asks` raises an error while what it asks does not answer.
+    Each of `probes` raises an error while its service does not answer.
     """
 
-    def __init__(self, *asks: Callable[[], None]) -> None:
-        self._asks = asks
+    def __init__(self, *probes: Callable[[], None]) -> None:
+        self._probes = probes
         self._met = threading.Event()
-        self._pause = _ASK_SECONDS
-        self._ask_at = 0.0
+        self._pause = _PROBE_SECONDS
+        self._probe_at = 0.0
 
     def meet(self) -> int:
-        """Somebody has found something that he needs away; his lot rests so long."""
+        """Record an outage; return how many seconds the lot should rest."""
         self._met.set()
         return REST_SECONDS
 
     def is_over(self) -> bool:
-        """Whether lots may be claimed; asks, but not all the time."""
+        """Whether lots may be claimed; probes now and then during an outage."""
         if not self._met.is_set():
             return True
-        if time.monotonic() < self._ask_at:
+        if time.monotonic() < self._probe_at:
             return False
-        self._met.clear()  # whoever meets it from now on is not covered by this answer
+        self._met.clear()  # the probe does not cover an outage that is met from now on
         try:
-            for ask in self._asks:
-                ask()
+            for probe in self._probes:
+                probe()
         except PenstockError as error:
             self._met.set()
-            self._ask_at = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, _ASK_SECONDS_MAX)
-            log.warning("no lots are claimed until this is over: %s", error)
+            self._probe_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _PROBE_SECONDS_MAX)
+            log.warning("no lots are claimed during an outage: %s", error)
             return False
-        self._pause = _ASK_SECONDS
-        log.info("what was away answers: lots are claimed")
+        self._pause = _PROBE_SECONDS
+        log.info("the outage is over: lots are claimed")
         return True
 
 
-BEATS = 3  # heartbeats in the time of a lease
-_FAILED = "a lease could not be extended"
+BEATS = 3  # heartbeats in one lease
+_FAILED = "a lease could not be renewed"
 
 
 class Lease(Struct, frozen=True):
-    """A claim whose lease is to be kept, and the database that knows of it."""
+    """A lease to renew, and the URL of its database."""
 
     database: str
     claim: Ref
@@ -81,7 +81,7 @@ class Lease(Struct, frozen=True):
 
 @contextmanager
 def kept(lease: Lease | None, lost: Callable[[], None]) -> Iterator[None]:
-    """Extend the lease again and again; says so once it is lost. Short work never asks."""
+    """Renew a lease while the block lasts, and call `lost` if it is lost."""
     if lease is None:
         yield
         return
@@ -108,12 +108,12 @@ def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None
 
 
 def lease_trouble() -> logs.Trouble:
-    """What keeps leases from being extended, as it is told."""
+    """Return the log of failed renewals."""
     return logs.Trouble(log, _FAILED)
 
 
 def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
-    """Have a lease kept; whatever goes wrong, the next beat may do better, and has to come."""
+    """Renew a lease. A failure is only logged, because the next beat may succeed."""
     try:
         keep()
         trouble.over()
@@ -125,7 +125,7 @@ def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
 
 @lru_cache(maxsize=4)
 def _catalog(url: str) -> WriteQueue:
-    """The way to a database, opened once in each process."""
+    """Return the write queue of a database, opened once in each process."""
     catalog = WriteQueue(
         open_database(url), clock=system_clock, batch_events_max=16, queue_length_max=64
     )

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.arcs.executors.base import TaskExecutor
 from penstock.arcs.executors.dask import connect_dask
 from penstock.arcs.executors.local import LocalProcesses
+from penstock.arcs.executors.port import TaskExecutor
 from penstock.errors import Invalid
 
 __all__ = ["LOCAL", "TaskExecutor", "open_executor"]

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
-from penstock.arcs.executors.base import TaskExecutor
+from penstock.arcs.executors.port import TaskExecutor
 from penstock.errors import Away, Invalid, Unavailable
 
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ from itertools import count
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from penstock.arcs.executors.base import TaskExecutor
+from penstock.arcs.executors.port import TaskExecutor
 from penstock.arcs.workload.shell import end_running, kill_running
 from penstock.telemetry.logs import Form, current_form, write_as
 

@@ -1,4 +1,4 @@
-"""What failed attempts left behind: listed, so that it can be removed, and removed."""
+"""The data that failed attempts left: listing it, and removing it."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ _ATTEMPT = "attempt="
 def write_partial(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, attempt: str, comment: str
 ) -> tuple[str, ...]:
-    """List what an attempt left behind in a manifest for each output; gives their keys."""
+    """Write manifests of the data that an attempt left, one for each output; return their keys."""
     return tuple(
         key
         for ref in refs
@@ -39,24 +39,24 @@ def write_partial(
 def failed_attempts(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
-    """Attempts that left data, have ended badly, and were never listed."""
-    found = _attempts_seen(objects, refs, lot)
-    if not found:
+    """Return the attempts that left data, have failed, and were never listed."""
+    seen = _attempts_seen(objects, refs, lot)
+    if not seen:
         return []
     with catalog.read() as tx:
-        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
-        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(found))}
+        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(seen)))
+        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(seen))}
     bad = (RunState.FAILED, RunState.ABORTED)
-    return [run for run in sorted(found - listed) if states.get(run, "") in bad]
+    return [run for run in sorted(seen - listed) if states.get(run, "") in bad]
 
 
-def note_the_dead(
+def list_dead_attempts(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> None:
-    """List what attempts left behind whose engine died before it could."""
-    found = failed_attempts(catalog, objects, refs, lot)
+    """List the data of attempts whose engine died before it could."""
+    attempts = failed_attempts(catalog, objects, refs, lot)
     noted = tuple(
-        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in found
+        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in attempts
     )
     if noted:
         catalog.submit(NoteAttempts(job_id, lot, noted)).result()
@@ -65,10 +65,10 @@ def note_the_dead(
 def tidy(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> int:
-    """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
+    """Remove the data of all attempts that have ended.
 
-    Somebody who was thought dead may have written after his attempt was cleaned. Nothing is written
-    to the store before something has gone from it: it may be full.
+    A worker that was taken for dead may write after its attempt was cleaned. Objects are deleted
+    before any is written, because the store may be full.
     """
     dead = failed_attempts(catalog, objects, refs, lot)
     if dead:
@@ -89,10 +89,9 @@ def clean(
     lot: str,
     ended: Collection[str] = (),
 ) -> int:
-    """Remove what failed attempts on a lot left behind, but for parts that are still of use.
+    """Remove the data of failed attempts on a lot, except parts that can be reused.
 
-    So goes what other attempts that have `ended` do not list: a worker that was lost may have
-    written it.
+    Unlisted data of attempts in `ended` is removed too: a lost worker may have written it.
     """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
@@ -113,9 +112,9 @@ def clean(
 
 
 def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) -> list[str]:
-    """The manifests of published versions, and of parts that are done.
+    """Return the manifests of published versions and of finished parts.
 
-    Whoever published them: the job may have been wired otherwise since, or others write there.
+    The publisher does not matter: the wiring may have changed, or other jobs write there.
     """
     datasets = sorted({find_dataset(tx, ref.namespace, ref.name) for ref in refs})
     keys = [key for (key,) in tx.fetch("published_manifests", ids=datasets, lot=lot)]
@@ -126,14 +125,14 @@ def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) 
 def kept_keys(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
 ) -> set[str]:
-    """The keys of manifests and of those of their parts, and of all data of the lot in them."""
+    """Return the keys of manifests, of their parts, and of the lot's data that they list."""
     folders = [lot_data_folder(ref, lot) for ref in refs]
     keys, kept = [*manifests], set[str]()
     while keys:
         key = keys.pop()
         if key in kept:
             continue
-        # One that is lost stops everything here: nobody knows any more what it lists.
+        # A lost manifest stops the cleaning: its list of data is unknown.
         manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]
         kept |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
@@ -141,9 +140,9 @@ def kept_keys(
 
 
 def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
-    """The key that a URI has in one of the folders.
+    """Return the key that a URI has in one of the folders.
 
-    What it begins with does not tell: the store may have been moved since, and have another URL.
+    The start of a URI does not count: the store may have moved to another URL since.
     """
     for folder in folders:
         _, found, rest = uri.partition(f"/{folder}/")
@@ -195,14 +194,14 @@ def _write(
 
 
 def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """All data of a lot, each object with the attempt that wrote it."""
+    """Yield all data objects of a lot, each with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
         yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
 
 
 def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Path]]:
-    """Files that workloads have left under names that no listing gives, each with its attempt."""
+    """Yield files that workloads left under names that listings omit, with their attempts."""
     folder = lot_data_folder(ref, lot)
     root = objects.path(folder)
     if root is None:
@@ -212,13 +211,13 @@ def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str
 
 
 def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
-    """The attempts on a lot that have left anything."""
+    """Return the attempts that left data of a lot."""
     seen = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
     return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
 
 
 def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """The manifests of what attempts on a lot have made, each with its attempt."""
+    """Yield the manifests that attempts wrote for a lot, each with its attempt."""
     for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
         folder = f"{lot_folder(ref, lot)}/state={state}"
         for entry in objects.list(folder):
@@ -228,14 +227,14 @@ def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tup
 
 
 def attempt_of(segment: str) -> str:
-    """The attempt that a segment of a key names, whichever worker of it wrote there."""
+    """Return the attempt in a segment of a key, for any of its workers."""
     return segment.removeprefix(_ATTEMPT).partition(RETRY_MARK)[0]
 
 
 def _remove(
     objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
 ) -> dict[str, list[Entry]]:
-    """Remove data and manifests of attempts; gives the data, by attempt."""
+    """Remove data and manifests of attempts; return the data, by attempt."""
     for attempt, entry in list(_made_manifests(objects, ref, lot)):
         if attempt in attempts and entry.key not in kept:
             objects.delete(entry.key)
