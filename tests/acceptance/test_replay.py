@@ -9,15 +9,15 @@ import pytest
 from penstock.arcs.spec import Input
 from penstock.locks.queries.lots import list_stale
 from penstock.locks.rows import Stale
-from penstock.operations.replays.service import Progress, Replays
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.service import ReplayProgress, Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ArcState, ReplayState, StepState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 
 REPLAY = "0199aaaa-0000-7000-8000-000000000003"
 ARCS = ("clean", "left", "right", "joined")
 BAD, GOOD = "bad-lot", "good-lot"
-OF_RAW = Target(namespace=NS, dataset="raw", lot=BAD, any_version=True)
+OF_RAW = ReplayTarget(namespace=NS, dataset="raw", lot=BAD, any_version=True)
 
 
 def run_diamond(arcs: ArcSite, stale: Stale = Stale.IGNORE) -> None:
@@ -46,7 +46,7 @@ def versions(arcs: ArcSite, lot: str) -> dict[str, list[str]]:
 
 
 @contextmanager
-def replaying(arcs: ArcSite, target: Target = OF_RAW) -> Iterator[Replays]:
+def replaying(arcs: ArcSite, target: ReplayTarget = OF_RAW) -> Iterator[Replays]:
     """An engine, and a replay that was begun."""
     replays = Replays(arcs.catalog, arcs.plane.clock)
     replays.start(REPLAY, "ann", "wrong digest", target)
@@ -54,7 +54,7 @@ def replaying(arcs: ArcSite, target: Target = OF_RAW) -> Iterator[Replays]:
         yield replays
 
 
-def until(arcs: ArcSite, replays: Replays, state: ReplayState) -> Progress:
+def until(arcs: ArcSite, replays: Replays, state: ReplayState) -> ReplayProgress:
     arcs.until(lambda: replays.step(REPLAY).state is state)
     return replays.status(REPLAY)
 

@@ -25,7 +25,7 @@ from penstock.lots.rows import (
     SubscriberRow,
 )
 from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.operations.backfills.rules import Action
+from penstock.operations.backfills.rules import BackfillAction
 from penstock.states import BackfillState, ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 
@@ -204,10 +204,10 @@ def _backfill_lots() -> Iterator[BackfillLotRow]:
         state = LotOutcome.DONE if number < DONE // 2 else LotOutcome.WAITING
         if number in RARE:
             state = LotOutcome.GOING if number % 2 else LotOutcome.FAILED
-        yield BackfillLotRow(BACKFILL, LOTS[number], state, Action.RUN, NOW)
+        yield BackfillLotRow(BACKFILL, LOTS[number], state, BackfillAction.RUN, NOW)
     for number in range(OVER):
         for lot in LOTS[:10]:
-            yield BackfillLotRow(backfill_of(number), lot, LotOutcome.DONE, Action.RUN, NOW)
+            yield BackfillLotRow(backfill_of(number), lot, LotOutcome.DONE, BackfillAction.RUN, NOW)
 
 
 def _fill_subscribers(tx: Transaction) -> None:

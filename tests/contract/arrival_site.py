@@ -9,7 +9,7 @@ from typing import Any
 from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, OnMissing
 from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, refused_objects
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.queries import manifest_rows, read_manifest
 from penstock.clock import SECOND, Micros, parse_time
@@ -59,7 +59,7 @@ class Site:
     def watcher(self) -> Watcher:
         return Watcher(self.catalog, self.objects, lambda: self.now)
 
-    def later(self, minutes: int) -> Seen:
+    def later(self, minutes: int) -> RoundResult:
         """Time goes on, and the watcher goes round."""
         self.now = NOON + minutes * MINUTE
         return self.watcher().go_round(self.now)

@@ -17,12 +17,12 @@ from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.build import ArrivedObjects, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.shapes import LotVersion, Provenance
 from penstock.provenance.trace import FoundObject, walk_back
-from penstock.provenance.verify import Order, Step, Verification
+from penstock.provenance.verify import Step, Verification, VerificationOrder
 from penstock.server.routes.admin import grounds
 from penstock.states import ManifestState
 from penstock.store.write_queue import Command
@@ -135,8 +135,8 @@ def provenance(
     with plane.catalog.read() as tx:
         asked = lot_at(tx, name, as_of)
         walk = walk_back(tx, {asked.version_id: name.lot}, depth)
-        arrivals = Arrivals(tx, walk, files)
-    return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).tell(asked)
+        arrivals = ArrivedObjects(tx, walk, files)
+    return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).build(asked)
 
 
 def verify(plane: Plane, name: LotName, **order: object) -> list[Step]:
@@ -147,7 +147,7 @@ def verify(plane: Plane, name: LotName, **order: object) -> list[Step]:
         plane.objects,
         lambda ark, collection: object_faults(found, ark, collection),
         name,
-        Order(**order),  # type: ignore[arg-type]
+        VerificationOrder(**order),  # type: ignore[arg-type]
     )
     return list(verification.steps())
 

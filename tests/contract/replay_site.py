@@ -12,9 +12,9 @@ from penstock.locks.commands import Claimed, Ref
 from penstock.locks.explain.why import why
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.rows import StatusRow, TurnRow, WorkRow
-from penstock.operations.replays.plan import Plan
-from penstock.operations.replays.service import Progress, Replays
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.plan import ReplayPlan
+from penstock.operations.replays.service import ReplayProgress, Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState
 from tests.contract.lot_site import Site, open_site
 
@@ -54,14 +54,14 @@ class ReplaySite:
         for job in jobs:
             self.done(job, *lots)
 
-    def plan(self, *, at_once: int = 4, **target: Any) -> Plan:
-        return self.replays.plan(Target(**{"namespace": "ns", **target}), at_once=at_once)
+    def plan(self, *, at_once: int = 4, **target: Any) -> ReplayPlan:
+        return self.replays.plan(ReplayTarget(**{"namespace": "ns", **target}), at_once=at_once)
 
-    def start(self, *, max_running: int = 4, **target: Any) -> Progress:
-        wanted = Target(**{"namespace": "ns", **target})
+    def start(self, *, max_running: int = 4, **target: Any) -> ReplayProgress:
+        wanted = ReplayTarget(**{"namespace": "ns", **target})
         return self.replays.start(REPLAY, "ann", "bad digest", wanted, max_running=max_running)
 
-    def step(self) -> Progress:
+    def step(self) -> ReplayProgress:
         return self.replays.step(REPLAY)
 
     def states(self) -> dict[str, str]:
@@ -111,7 +111,7 @@ class ReplaySite:
         with self.site.catalog.read() as tx:
             return why(tx, "ns", job, lot, self.site.now).sentence
 
-    def finish(self, state: ReplayState = ReplayState.DONE) -> Progress:
+    def finish(self, state: ReplayState = ReplayState.DONE) -> ReplayProgress:
         """Do whatever is READY, step by step, until the replay has ended."""
         while (now := self.step()).state is ReplayState.RUNNING:
             ready = self.ready()
@@ -122,12 +122,12 @@ class ReplaySite:
         return now
 
 
-def steps(plan: Plan) -> list[tuple[str, int, list[int]]]:
+def steps(plan: ReplayPlan) -> list[tuple[str, int, list[int]]]:
     """Each step as job and lot, its depth, and what it waits for."""
     return [(f"{step.job} {step.lot}", step.depth, list(step.before)) for step in plan.steps]
 
 
-def names(plan: Plan) -> set[str]:
+def names(plan: ReplayPlan) -> set[str]:
     """The steps, as job and lot."""
     return {f"{step.job} {step.lot}" for step in plan.steps}
 

@@ -13,8 +13,8 @@ from penstock.locks.commands import ClaimLots, CompleteClaims, HoldLot, HoldWork
 from penstock.locks.gaps.counts import GapKind
 from penstock.operations.backfills.commands import StepBackfill
 from penstock.operations.backfills.rows import BackfillCounts
-from penstock.operations.backfills.rules import Action, Standing
-from penstock.operations.backfills.service import Progress, Scope
+from penstock.operations.backfills.rules import BackfillAction, LotCondition, Scope
+from penstock.operations.backfills.service import BackfillProgress
 from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
 from tests.contract.backfill_site import ArcSite, open_arcs, wait_for
@@ -32,11 +32,11 @@ def arcs(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         yield site
 
 
-def start(arcs: ArcSite, arc: str = "copy", **how: object) -> Progress:
+def start(arcs: ArcSite, arc: str = "copy", **how: object) -> BackfillProgress:
     return arcs.backfills.start("ann", "repair", "ns", arc, FIRST, LAST, **how)  # type: ignore[arg-type]
 
 
-def finish(arcs: ArcSite, backfill_id: str) -> Progress:
+def finish(arcs: ArcSite, backfill_id: str) -> BackfillProgress:
     """Move a backfill on to its end, with an engine beside it."""
     with arcs.engine():
         wait_for(lambda: arcs.backfills.step(backfill_id).state is BackfillState.DONE)
@@ -68,20 +68,24 @@ def test_the_plan_names_each_lot_what_it_is_and_what_would_be_done(arcs: ArcSite
     broken_chain(arcs)
     found = arcs.backfills.plan("ns", "copy", FIRST, LAST)
     assert [(line.lot[12:], line.now, line.action) for line in found.lines] == [
-        ("02", Standing.OUT_OF_TRIES, Action.UNHOLD),
-        ("03", Standing.FAILED, Action.RETRY),
-        ("04", Standing.HELD, Action.LEAVE),
-        ("05", Standing.RUNNING, Action.FOLLOW),
-        ("06", Standing.READY, Action.RUN),
-        ("07", Standing.WAITING, Action.WAIT),
-        ("08", Standing.REMOVED, Action.RERUN),
-        ("11", Standing.HELD, Action.LEAVE),
+        ("02", LotCondition.OUT_OF_TRIES, BackfillAction.UNHOLD),
+        ("03", LotCondition.FAILED, BackfillAction.RETRY),
+        ("04", LotCondition.HELD, BackfillAction.LEAVE),
+        ("05", LotCondition.RUNNING, BackfillAction.FOLLOW),
+        ("06", LotCondition.READY, BackfillAction.RUN),
+        ("07", LotCondition.WAITING, BackfillAction.WAIT),
+        ("08", LotCondition.REMOVED, BackfillAction.RERUN),
+        ("11", LotCondition.HELD, BackfillAction.LEAVE),
     ]
     said = {line.lot: line.cause for line in found.lines}
     assert "it is broken" in said[LOTS[2]]
     assert said[LOTS[7]] == f"input ns/raw has no lot {LOTS[7]}"
-    assert (found.count, found.totals[Standing.GOOD], found.totals[Standing.STALE]) == (12, 3, 1)
-    assert found.actions[Action.LEAVE] == 6
+    assert (found.count, found.totals[LotCondition.GOOD], found.totals[LotCondition.STALE]) == (
+        12,
+        3,
+        1,
+    )
+    assert found.actions[BackfillAction.LEAVE] == 6
     newest = arcs.backfills.plan("ns", "copy", FIRST, LAST, newest_first=True)
     assert newest.lines == found.lines[::-1]
     assert arcs.backfills.last() == []
@@ -92,7 +96,7 @@ def test_the_scope_decides_what_is_made_anew(arcs: ArcSite) -> None:
 
     def anew(scope: Scope) -> list[str]:
         lines = arcs.backfills.plan("ns", "copy", FIRST, LAST, scope=scope).lines
-        return [line.lot[12:] for line in lines if line.action is Action.RERUN]
+        return [line.lot[12:] for line in lines if line.action is BackfillAction.RERUN]
 
     assert anew(Scope.FAILED_AND_MISSING) == ["08"]
     assert anew(Scope.NOT_GOOD) == ["08", "10"]
@@ -144,7 +148,7 @@ def test_a_lot_that_is_out_of_tries_is_not_touched_while_its_input_is_not_there(
     arcs.run_until_idle()
     arcs.site.do(HoldLot("boss", "wrong", "ns", "raw", LOTS[0]))
     line = arcs.backfills.plan("ns", "copy", FIRST, LAST).lines[0]
-    assert (line.now, line.action) == (Standing.OUT_OF_TRIES, Action.WAIT)
+    assert (line.now, line.action) == (LotCondition.OUT_OF_TRIES, BackfillAction.WAIT)
     assert line.cause == f"input ns/raw: lot {LOTS[0]} is HOLD"
     ended = finish(arcs, start(arcs).id)
     assert (ended.waiting, arcs.states("copy", LOTS[:1])) == (12, ["HELD"])
@@ -202,7 +206,7 @@ def test_a_chain_is_repaired_by_the_backfill_of_its_broken_arc(arcs: ArcSite) ->
     }
     waits = arcs.backfills.plan("ns", "top", FIRST, LAST).lines
     assert [(line.lot, line.action) for line in waits] == [
-        (LOTS[n], Action.WAIT) for n in (2, 5, 7)
+        (LOTS[n], BackfillAction.WAIT) for n in (2, 5, 7)
     ]
     assert [line.cause for line in waits] == [
         f"input ns/up: lot {LOTS[2]} is HOLD",
@@ -344,4 +348,4 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
 def test_what_the_outputs_do_not_tell_the_inputs_may(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS[3:])
     found = arcs.backfills.plan("ns", "copy", None, LAST)
-    assert (found.first, found.last, found.actions) == (LOTS[3], LAST, {Action.RUN: 9})
+    assert (found.first, found.last, found.actions) == (LOTS[3], LAST, {BackfillAction.RUN: 9})

@@ -13,8 +13,8 @@ from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import HoldWork, Sweep
 from penstock.locks.rows import Stale
 from penstock.operations.backfills import rules
-from penstock.operations.backfills.rules import Action, Standing
-from penstock.operations.backfills.service import Progress, Scope
+from penstock.operations.backfills.rules import BackfillAction, LotCondition, Scope
+from penstock.operations.backfills.service import BackfillProgress
 from penstock.states import BackfillState, ManifestState
 from tests.contract.backfill_site import ArcSite, copy, open_arcs, wait_for
 
@@ -63,7 +63,7 @@ def broken(arcs: ArcSite) -> None:
     arcs.site.register("mail", [HALF])
 
 
-def finish(arcs: ArcSite, backfill_id: str) -> Progress:
+def finish(arcs: ArcSite, backfill_id: str) -> BackfillProgress:
     """Move a backfill on to its end, with an engine beside it."""
     with arcs.engine():
         wait_for(lambda: arcs.backfills.step(backfill_id).state is BackfillState.DONE)
@@ -76,11 +76,11 @@ def test_the_plan_has_all_that_failed_or_is_missing(arcs: ArcSite) -> None:
     plan = arcs.backfills.plan("ns", "letters")
 
     assert [(line.lot, line.now, line.action) for line in plan.lines] == [
-        (FAILED, Standing.OUT_OF_TRIES, Action.UNHOLD),
-        (LATER, Standing.FAILED, Action.RETRY),
-        (HELD, Standing.HELD, Action.LEAVE),
-        (FRESH, Standing.READY, Action.RUN),
-        (PARTIAL, Standing.REMOVED, Action.RERUN),
+        (FAILED, LotCondition.OUT_OF_TRIES, BackfillAction.UNHOLD),
+        (LATER, LotCondition.FAILED, BackfillAction.RETRY),
+        (HELD, LotCondition.HELD, BackfillAction.LEAVE),
+        (FRESH, LotCondition.READY, BackfillAction.RUN),
+        (PARTIAL, LotCondition.REMOVED, BackfillAction.RERUN),
     ]
     assert (plan.interval, plan.first, plan.last) == (None, FAILED, PARTIAL)
     assert (plan.count, plan.is_cut) == (5, False)
@@ -132,7 +132,7 @@ def test_a_named_lot_without_all_inputs_waits(arcs: ArcSite) -> None:
     [line] = arcs.backfills.plan("ns", "letters", lots=[HALF]).lines
     ended = finish(arcs, arcs.backfills.start("ann", "", "ns", "letters", lots=[HALF]).id)
 
-    assert (line.now, line.action) == (Standing.WAITING, Action.WAIT)
+    assert (line.now, line.action) == (LotCondition.WAITING, BackfillAction.WAIT)
     assert line.cause == f"input ns/stamps has no lot {HALF}"
     assert (ended.waiting, ended.done) == (1, 0)
 
@@ -142,7 +142,7 @@ def test_a_good_named_lot_is_made_again_only_with_all(arcs: ArcSite) -> None:
     arcs.run_until_idle()
     before = arcs.versions("letters", [GOOD, FRESH])
 
-    def run(scope: Scope) -> Progress:
+    def run(scope: Scope) -> BackfillProgress:
         begun = arcs.backfills.start("ann", "", "ns", "letters", lots=[GOOD], scope=scope)
         return finish(arcs, begun.id)
 
@@ -162,7 +162,7 @@ def test_interval_lots_can_be_named_too(arcs: ArcSite) -> None:
 
     plan = arcs.backfills.plan("ns", "copy", lots=lots[1:])
 
-    assert [(line.lot, line.action) for line in plan.lines] == [(lots[1], Action.RUN)]
+    assert [(line.lot, line.action) for line in plan.lines] == [(lots[1], BackfillAction.RUN)]
 
 
 def test_stale_free_lots_are_repaired_where_asked_for(arcs: ArcSite) -> None:
@@ -173,7 +173,7 @@ def test_stale_free_lots_are_repaired_where_asked_for(arcs: ArcSite) -> None:
 
     assert arcs.backfills.plan("ns", "letters").lines == []
     [line] = arcs.backfills.plan("ns", "letters", scope=Scope.NOT_GOOD).lines
-    assert (line.lot, line.now, line.action) == (FRESH, Standing.STALE, Action.RERUN)
+    assert (line.lot, line.now, line.action) == (FRESH, LotCondition.STALE, BackfillAction.RERUN)
     everything = arcs.backfills.plan("ns", "letters", scope=Scope.ALL)
     assert [line.lot for line in everything.lines] == [GOOD, FRESH]
 
@@ -185,7 +185,7 @@ def test_a_lot_that_a_new_output_lacks_is_missing(arcs: ArcSite) -> None:
 
     [line] = arcs.backfills.plan("ns", "letters").lines
 
-    assert (line.lot, line.now, line.action) == (GOOD, Standing.MISSING, Action.RERUN)
+    assert (line.lot, line.now, line.action) == (GOOD, LotCondition.MISSING, BackfillAction.RERUN)
 
 
 def test_max_running_holds_for_free_lots(arcs: ArcSite) -> None:

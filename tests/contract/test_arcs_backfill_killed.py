@@ -7,7 +7,8 @@ import pytest
 from penstock import ids
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
-from penstock.operations.backfills.service import Backfills, Scope
+from penstock.operations.backfills.rules import Scope
+from penstock.operations.backfills.service import Backfills
 from penstock.states import BackfillState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker

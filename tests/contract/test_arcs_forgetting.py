@@ -11,7 +11,7 @@ from penstock.errors import Invalid
 from penstock.operations import operation
 from penstock.operations.backfills.commands import BACKFILLS
 from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.operations.backfills.rules import Action
+from penstock.operations.backfills.rules import BackfillAction
 from penstock.operations.operation import prune_operations
 from penstock.states import BackfillState
 
@@ -33,7 +33,7 @@ def write(database: Database, state: BackfillState, created: int, since: int, lo
     at = NOW - created * DAY, NOW - since * DAY
     row = BackfillRow(backfill_id, JOB, state, "{}", 0, "{}", "ann", "", 0, at[1], at[0])
     going = [
-        BackfillLotRow(backfill_id, f"{number:03d}", LotOutcome.DONE, Action.RUN, at[1])
+        BackfillLotRow(backfill_id, f"{number:03d}", LotOutcome.DONE, BackfillAction.RUN, at[1])
         for number in range(lots)
     ]
     with database.write() as tx:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.arrivals.rows import landings_of
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.clock import DAY, format_time, system_clock
 from penstock.ids import dataset_id
 from penstock.lots.rows import LandingRow
@@ -40,7 +40,7 @@ def put(object_server: str, bucket_url: str) -> Put:
     return put
 
 
-def look(site: Site) -> Seen:
+def look(site: Site) -> RoundResult:
     return site.watcher().go_round(site.now)
 
 
@@ -57,17 +57,17 @@ def test_marks_of_folders_are_passed_over(site: Site, put: Put) -> None:
     put("lot=1/empty", b"")
     put("lot=1/north.csv")
     put("lot=2/", b"")
-    assert look(site) == Seen(assigned=2, closed=1)
+    assert look(site) == RoundResult(assigned=2, closed=1)
     assert site.names() == {"1": ["empty", "north.csv"]}
     assert met(site).untaken == 0
-    assert look(site) == Seen()
+    assert look(site) == RoundResult()
 
 
 def test_a_key_that_no_reader_may_name_is_told_and_stops_no_other(site: Site, put: Put) -> None:
     put("lot=1/report%237")
     put("lot=1/" + "x" * 300)
     put("lot=1/north.csv")
-    assert look(site) == Seen(assigned=1, closed=1, skipped=2)
+    assert look(site) == RoundResult(assigned=1, closed=1, skipped=2)
     assert site.names() == {"1": ["north.csv"]}
     told = met(site)
     assert (told.untaken, told.example) == (2, "lot=1/report#7")
@@ -84,7 +84,7 @@ def test_a_key_that_hides_its_neighbours_is_named(
     """A lot could lack what a listing does not show, so that none is made until it is renamed."""
     put(key)
     put("lot=1/north.csv")
-    assert look(site) == Seen(failed=1)
+    assert look(site) == RoundResult(failed=1)
     assert shown in met(site).error
     assert "rename or delete that object" in met(site).error
     assert site.lots() == {}

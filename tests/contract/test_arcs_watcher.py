@@ -9,7 +9,7 @@ from penstock.arcs.arrivals import arrival
 from penstock.arcs.arrivals.arrival import Late, OnMissing, TimeFrom
 from penstock.arcs.arrivals.commands import ForgetArrival
 from penstock.arcs.arrivals.rows import find_arrival
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY, SECOND, format_time, parse_time
@@ -34,17 +34,17 @@ def test_an_interval_closes_after_its_grace_time_with_all_of_its_objects(site: S
     site.put("last", NOON + 5 * MINUTE - 1, b"xx")
     site.put("next", NOON + 5 * MINUTE, b"y")
     site.put("long ago", NOON - 1)
-    assert site.later(5) == Seen(skipped=1)
+    assert site.later(5) == RoundResult(skipped=1)
     assert site.lots() == {}
-    assert site.later(6) == Seen(assigned=2, closed=1, skipped=1)
+    assert site.later(6) == RoundResult(assigned=2, closed=1, skipped=1)
     [manifest] = site.lots().values()
     assert [(item.uri, item.size) for item in manifest.uris] == [
         ((site.landing / "last").as_uri(), 2),
         ((site.landing / "sub folder/a b.csv").as_uri(), 4),
     ]
     assert manifest.uris[1].created == format_time(NOON)
-    assert site.later(6) == Seen(skipped=1)
-    assert site.later(11) == Seen(assigned=1, closed=1, skipped=1)
+    assert site.later(6) == RoundResult(skipped=1)
+    assert site.later(11) == RoundResult(assigned=1, closed=1, skipped=1)
     assert list(site.lots()) == [FIRST, SECOND_LOT]
     site.check()
     site.check_keys()
@@ -53,7 +53,7 @@ def test_an_interval_closes_after_its_grace_time_with_all_of_its_objects(site: S
 def test_interval_without_objects_is_empty_if_declared(site: Site) -> None:
     site.declare()
     site.put("a", NOON + 11 * MINUTE)
-    assert site.later(16) == Seen(assigned=1, closed=3, empty=2)
+    assert site.later(16) == RoundResult(assigned=1, closed=3, empty=2)
     assert {lot: each.state for lot, each in site.lots().items()} == {
         FIRST: "empty",
         SECOND_LOT: "empty",
@@ -65,10 +65,10 @@ def test_interval_without_objects_is_empty_if_declared(site: Site) -> None:
 def test_interval_without_objects_has_no_lot(site: Site) -> None:
     site.declare(missing=OnMissing.MISSING)
     site.put("a", NOON + 11 * MINUTE)
-    assert site.later(31) == Seen(assigned=1, closed=6)
+    assert site.later(31) == RoundResult(assigned=1, closed=6)
     assert site.names() == {THIRD: ["a"]}
     site.put("late", NOON)
-    assert site.later(32) == Seen(late=1)
+    assert site.later(32) == RoundResult(late=1)
     assert site.names() == {FIRST: ["late"], THIRD: ["a"]}
 
 
@@ -79,11 +79,11 @@ def test_a_lot_that_is_amended_does_not_list_what_is_gone(site: Site) -> None:
     site.later(6)
     (site.landing / "a").unlink()
     site.put("late", NOON)
-    assert site.later(7) == Seen(late=1)
+    assert site.later(7) == RoundResult(late=1)
     assert site.names() == {FIRST: ["b", "late"]}
     site.check()
     site.put("a", NOON)
-    assert site.later(8) == Seen(late=1)
+    assert site.later(8) == RoundResult(late=1)
     assert site.names() == {FIRST: ["a", "b", "late"]}
     site.check()
 
@@ -103,12 +103,12 @@ def test_late_objects_amend_their_lot(site: Site) -> None:
     site.put("a", NOON, b"1")
     site.later(6)
     site.put("late", NOON + 1, b"22")
-    assert site.later(7) == Seen(late=1)
+    assert site.later(7) == RoundResult(late=1)
     [manifest] = site.lots().values()
     assert [item.size for item in manifest.uris] == [1, 2]
     site.put("a", NOON + 6 * MINUTE, b"changed")
-    assert site.later(8) == Seen(late=1)
-    assert site.later(11) == Seen(closed=1, empty=1)
+    assert site.later(8) == RoundResult(late=1)
+    assert site.later(11) == RoundResult(closed=1, empty=1)
     assert [item.size for item in site.lots()[FIRST].uris] == [7, 2]
     site.check()
     site.check_keys()
@@ -116,9 +116,9 @@ def test_late_objects_amend_their_lot(site: Site) -> None:
 
 def test_late_data_makes_an_empty_lot_complete(site: Site) -> None:
     site.declare()
-    assert site.later(6) == Seen(closed=1, empty=1)
+    assert site.later(6) == RoundResult(closed=1, empty=1)
     site.put("late", NOON)
-    assert site.later(7) == Seen(late=1)
+    assert site.later(7) == RoundResult(late=1)
     assert site.lots()[FIRST].state == "complete"
     site.check_keys()
 
@@ -130,10 +130,10 @@ def test_late_objects_go_to_the_next_lot(site: Site) -> None:
     site.later(6)
     site.put("late", NOON)
     site.put("a", NOON + 3 * MINUTE, b"changed")
-    assert site.later(7) == Seen()
+    assert site.later(7) == RoundResult()
     assert site.names() == {FIRST: ["a", "b"]}
     site.put("c", NOON + 12 * MINUTE)
-    assert site.later(16) == Seen(assigned=1, late=2, closed=2)
+    assert site.later(16) == RoundResult(assigned=1, late=2, closed=2)
     assert site.names() == {FIRST: ["b"], SECOND_LOT: ["a", "late"], THIRD: ["c"]}
     site.check()
     site.check_keys()
@@ -145,8 +145,8 @@ def test_late_objects_are_refused_and_listed(site: Site) -> None:
     site.later(6)
     late = site.put("late", NOON)
     site.put("a", NOON + 6 * MINUTE, b"changed")
-    assert site.later(7) == Seen(refused=2)
-    assert site.later(8) == Seen()
+    assert site.later(7) == RoundResult(refused=2)
+    assert site.later(8) == RoundResult()
     assert [item.size for item in site.lots()[FIRST].uris] == [1]
     refused = site.refused()
     assert {uri: (row.lot, row.state) for uri, row in refused.items()} == {
@@ -154,7 +154,7 @@ def test_late_objects_are_refused_and_listed(site: Site) -> None:
         late: (FIRST, "refused"),
     }
     site.put("late", NOON + 7 * MINUTE)
-    assert site.later(11) == Seen(assigned=1, closed=1)
+    assert site.later(11) == RoundResult(assigned=1, closed=1)
     assert site.names()[SECOND_LOT] == ["late"]
     assert list(site.refused()) == [held]
     site.check()
@@ -174,7 +174,7 @@ def test_event_times_in_keys_decide_at_the_border_of_days(site: Site) -> None:
     site.put("dt=2026-10-32/0000", NOON)
     site.put("something else", NOON)
     seen = site.watcher().go_round(parse_time("2026-10-26T01:00:00Z"))
-    assert seen == Seen(assigned=7, closed=27, empty=27 - 6, skipped=2)
+    assert seen == RoundResult(assigned=7, closed=27, empty=27 - 6, skipped=2)
     assert {lot: names for lot, names in site.names().items() if names} == {
         "20261024PT1H23": ["2359"],
         "20261025PT1H00": ["0000", "0059"],
@@ -190,11 +190,11 @@ def test_keys_can_name_lots(site: Site) -> None:
     site.put("batch=one/a", NOON)
     site.put("batch=one/b", NOON + 2 * MINUTE)
     site.put("batch=two/a", NOON + 3 * MINUTE)
-    assert site.later(2) == Seen()
-    assert site.later(3) == Seen(assigned=2, closed=1)
-    assert site.later(4) == Seen(assigned=1, closed=1)
+    assert site.later(2) == RoundResult()
+    assert site.later(3) == RoundResult(assigned=2, closed=1)
+    assert site.later(4) == RoundResult(assigned=1, closed=1)
     site.put("batch=one/c", NOON + 9 * MINUTE)
-    assert site.later(9) == Seen(late=1)
+    assert site.later(9) == RoundResult(late=1)
     assert site.names() == {"one": ["a", "b", "c"], "two": ["a"]}
     site.check()
     site.check_keys()
@@ -204,12 +204,12 @@ def test_what_is_declared_again_goes_on(site: Site) -> None:
     site.declare()
     site.later(6)
     site.declare(late=Late.NEXT)
-    assert site.later(11) == Seen(closed=1, empty=1)
+    assert site.later(11) == RoundResult(closed=1, empty=1)
     assert list(site.lots()) == [FIRST, SECOND_LOT]
     with pytest.raises(Conflict, match="are cut by PT5M, not by PT1H"):
         site.declare(interval="PT1H")
     site.do(ForgetArrival("me", "ns", "raw"))
-    assert site.later(30) == Seen()
+    assert site.later(30) == RoundResult()
     with site.catalog.read() as tx, pytest.raises(NotFound, match="nothing is declared to arrive"):
         find_arrival(tx, "ns", "raw")
 
@@ -221,7 +221,7 @@ def test_who_declares_an_earlier_start_again_has_no_object_twice(site: Site) -> 
     site.do(ForgetArrival("me", "ns", "raw"))
     site.declare(start=format_time(NOON - 5 * MINUTE))
     site.put("b", NOON - 1)
-    assert site.later(7) == Seen(assigned=1, closed=2)
+    assert site.later(7) == RoundResult(assigned=1, closed=2)
     assert site.names() == {"20261115PT5M143": ["b"], FIRST: ["a"]}
     site.check()
 
@@ -233,7 +233,7 @@ def test_an_earlier_start_leaves_no_hole(site: Site) -> None:
     before = site.lots()[FIRST]
     site.put("b", NOON - 11 * MINUTE)
     site.declare(start=format_time(NOON - 15 * MINUTE))
-    assert site.later(7) == Seen(assigned=1, closed=4, empty=2)
+    assert site.later(7) == RoundResult(assigned=1, closed=4, empty=2)
     assert site.names() == {
         "20261115PT5M141": ["b"],
         "20261115PT5M142": [],
@@ -253,10 +253,10 @@ def test_who_declares_it_anew_finds_what_was_published(site: Site) -> None:
     site.do(ForgetArrival("me", "ns", "raw"))
     late = site.put("late", NOON + 5 * MINUTE)
     site.declare(start=start, late=Late.REFUSE)
-    assert site.later(12) == Seen(refused=1, closed=2)
+    assert site.later(12) == RoundResult(refused=1, closed=2)
     assert site.lots() == before
     assert list(site.refused()) == [late]
-    assert site.later(16) == Seen(closed=1, empty=1)
+    assert site.later(16) == RoundResult(closed=1, empty=1)
     site.check()
 
 
@@ -274,9 +274,9 @@ def test_a_lot_that_is_held_waits_and_nothing_is_lost(site: Site) -> None:
     site.do(HoldLot("me", "look at it", "ns", "raw", FIRST))
     site.put("late", NOON)
     site.put("b", NOON + 6 * MINUTE)
-    assert site.later(11) == Seen(assigned=1, closed=1)
+    assert site.later(11) == RoundResult(assigned=1, closed=1)
     site.do(HoldLot("me", "it is good", "ns", "raw", FIRST, hold=False))
-    assert site.later(12) == Seen(late=1)
+    assert site.later(12) == RoundResult(late=1)
     assert site.names() == {FIRST: ["a", "late"], SECOND_LOT: ["b"]}
 
 
@@ -286,10 +286,10 @@ def test_no_interval_closes_before_one_that_is_held(site: Site) -> None:
     site.do(HoldLot("me", "not yet", "ns", "raw", SECOND_LOT))
     for minutes in (0, 5, 10):
         site.put(f"{minutes}", NOON + minutes * MINUTE)
-    assert site.later(16) == Seen(assigned=1, closed=1, has_more=True)
-    assert site.later(17) == Seen()
+    assert site.later(16) == RoundResult(assigned=1, closed=1, has_more=True)
+    assert site.later(17) == RoundResult()
     site.do(HoldLot("me", "now", "ns", "raw", SECOND_LOT, hold=False))
-    assert site.later(18) == Seen(assigned=2, closed=2)
+    assert site.later(18) == RoundResult(assigned=2, closed=2)
     assert site.names() == {FIRST: ["0"], SECOND_LOT: ["5"], THIRD: ["10"]}
     site.check()
 
@@ -298,12 +298,12 @@ def test_ten_thousand_objects_in_one_round(site: Site) -> None:
     site.declare()
     for number in range(10_000):
         site.put(f"{number % 10}/{number}", NOON + number * SECOND // 20, b"%d" % number)
-    assert site.later(11) == Seen(assigned=10_000, closed=2)
+    assert site.later(11) == RoundResult(assigned=10_000, closed=2)
     assert {lot: len(each.uris) for lot, each in site.lots().items()} == {
         FIRST: 6000,
         SECOND_LOT: 4000,
     }
-    assert site.later(12) == Seen()
+    assert site.later(12) == RoundResult()
     site.check()
 
 
@@ -315,8 +315,8 @@ def test_after_a_long_absence_rounds_follow_until_all_is_closed(
     site.put("a", NOON - DAY)
     site.put("b", NOON - 1)
     first = site.later(1)
-    assert first == Seen(assigned=1, closed=200, empty=199, has_more=True)
-    assert site.later(1) == Seen(assigned=1, closed=88, empty=87)
+    assert first == RoundResult(assigned=1, closed=200, empty=199, has_more=True)
+    assert site.later(1) == RoundResult(assigned=1, closed=88, empty=87)
     assert len(site.lots()) == 288
     site.check()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.arcs.arrivals.arrival import Late
 from penstock.arcs.arrivals.commands import ForgetArrival, PlaceObjects
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.clock import HOUR, Micros
@@ -34,7 +34,7 @@ def test_two_watchers_at_once_do_no_harm(site: Site) -> None:
     for number in range(5):
         site.put(f"{number}", NOON + number)
     site.now = NOON + 11 * MINUTE
-    seen: list[Seen] = []
+    seen: list[RoundResult] = []
 
     class Rival:
         """Another watcher is always a little quicker."""
@@ -49,9 +49,9 @@ def test_two_watchers_at_once_do_no_harm(site: Site) -> None:
 
     rivalled: Any = Rival()
     slow = Watcher(rivalled, site.objects, lambda: site.now)
-    assert slow.go_round(site.now) == Seen(has_more=True)
-    assert seen == [Seen(assigned=5, closed=2, empty=1)]
-    assert slow.go_round(site.now) == Seen()
+    assert slow.go_round(site.now) == RoundResult(has_more=True)
+    assert seen == [RoundResult(assigned=5, closed=2, empty=1)]
+    assert slow.go_round(site.now) == RoundResult()
     site.check()
     manifests = [e.key for e in site.objects.list("datasets") if "attempt=" in e.key]
     assert len(manifests) == 2

@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.verify import Order, Step, Verification, listed
+from penstock.provenance.verify import Step, Verification, VerificationOrder, listed
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
@@ -108,7 +108,9 @@ def test_versions_that_are_not_current_are_read_when_they_are_asked_for(site: Si
 
 def test_a_verification_that_is_stopped_comes_to_no_end(site: Site) -> None:
     plane = site.plane
-    work = Verification(plane.database, plane.objects, lambda ark, _: (), site.name("raw"), Order())
+    work = Verification(
+        plane.database, plane.objects, lambda ark, _: (), site.name("raw"), VerificationOrder()
+    )
     work.stop.set()
     assert list(work.steps()) == []
 

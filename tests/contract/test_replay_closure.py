@@ -9,8 +9,8 @@ from penstock.clock import HOUR, SECOND
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.lots import BatchLotRow
 from penstock.locks.commands import HoldJob, HoldWork, ResubmitLots
-from penstock.operations.replays.plan import Action
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.plan import PlannedAction
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ManifestState, WorkState
 from tests.contract.replay_site import ReplaySite, names, open_replays, steps
 
@@ -41,7 +41,7 @@ def test_a_lot_that_a_job_made_is_made_again_and_then_all_that_was_made_from_it(
     assert [step.run for step in found.steps] == [
         site.work(step.job, "a").run_id for step in found.steps
     ]
-    assert {step.action for step in found.steps} == {Action.RERUN}
+    assert {step.action for step in found.steps} == {PlannedAction.RERUN}
 
 
 def test_without_its_own_job_a_replay_begins_with_the_consumers(site: ReplaySite) -> None:
@@ -91,7 +91,7 @@ def test_work_that_was_tried_again_in_vain_stands_on_what_it_made_before(site: R
     site.site.fail("left", "a")
     site.site.fail("left", "a")
     [left] = [step for step in site.plan(dataset="raw", lot="a").steps if step.job == "left"]
-    assert (left.now, left.action) == (WorkState.HELD, Action.RERUN)
+    assert (left.now, left.action) == (WorkState.HELD, PlannedAction.RERUN)
     assert "disk full" in left.note
 
 
@@ -103,13 +103,13 @@ def test_what_is_under_way_or_held_is_listed_and_said_so(site: ReplaySite) -> No
     site.site.do(HoldJob("boss", "no power", "ns", "clean"))
     found = {step.job: step for step in site.plan(dataset="raw", lot="a").steps}
     assert {job: step.action for job, step in found.items()} == {
-        "clean": Action.RERUN,
-        "left": Action.FOLLOW,
-        "right": Action.FOLLOW,
-        "join": Action.LEAVE,
+        "clean": PlannedAction.RERUN,
+        "left": PlannedAction.FOLLOW,
+        "right": PlannedAction.FOLLOW,
+        "join": PlannedAction.LEAVE,
     }
-    assert found["left"].note == "w7 is at it"
-    assert found["right"].note == "is to be done already"
+    assert found["left"].note == "w7 is running it"
+    assert found["right"].note == "is ready already"
     assert found["clean"].note == "job ns/clean is held by boss: no power"
 
 
@@ -117,7 +117,7 @@ def test_a_first_run_that_reads_the_bad_version_just_now_is_listed(site: ReplayS
     site.site.wire("late", ["clean"], ["late"])
     site.site.claim("late", "a")
     [late] = [step for step in site.plan(dataset="clean", lot="a").steps if step.job == "late"]
-    assert (late.now, late.action, late.run) == (WorkState.RUNNING, Action.FOLLOW, None)
+    assert (late.now, late.action, late.run) == (WorkState.RUNNING, PlannedAction.FOLLOW, None)
 
 
 def test_work_that_never_read_it_is_not_in_it_whatever_the_wiring_says(site: ReplaySite) -> None:
@@ -204,9 +204,9 @@ def test_costs_are_those_of_past_runs(database_url: str) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ({}, "say what is bad"),
+        ({}, "name what is bad"),
         ({"dataset": "raw"}, "say which lots"),
-        ({"dataset": "raw", "job": "clean"}, "say what is bad"),
+        ({"dataset": "raw", "job": "clean"}, "name what is bad"),
         ({"dataset": "raw", "lot": "a", "start": 1}, "say which lots"),
         ({"job": "clean", "lot": "a"}, "a lot is one of a dataset"),
         ({"job": "clean", "version": "x"}, "a version is one of a lot"),
@@ -216,7 +216,7 @@ def test_costs_are_those_of_past_runs(database_url: str) -> None:
 )
 def test_what_cannot_be_meant_is_refused(target: dict[str, str], said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        Target(namespace="ns", **target).check()  # type: ignore[arg-type]
+        ReplayTarget(namespace="ns", **target).check()  # type: ignore[arg-type]
 
 
 def test_what_is_not_there_is_not_found(site: ReplaySite) -> None:

@@ -18,7 +18,7 @@ from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobDatasetRow, StatusRow, W
 from penstock.lots.ids import sort_key
 from penstock.operations.replays.plan import find_steps, make_plan
 from penstock.operations.replays.rows import ReplayRow, StepCounts, StepEdgeRow, StepRow
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState, StepState, WorkState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -146,7 +146,7 @@ def _fill_replay(tx: Transaction) -> None:
 def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
     database: Database,
 ) -> None:
-    target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
+    target = ReplayTarget(namespace=NAMESPACE, dataset="raw", lot="lot 77")
     with database.read() as tx:
         counted = Counted(tx)
         _, found = make_plan(counted, target, 4)
@@ -159,7 +159,7 @@ def test_thousands_of_lots_cost_as_many_statements_as_one(
 ) -> None:
     with database.read() as tx:
         counted = Counted(tx)
-        found = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
+        found = find_steps(counted, ReplayTarget(namespace=NAMESPACE, job="clean"))
     assert len(found.work) == 2 * LOTS
     assert [list(before) for before in found.before[:4]] == [[], [0], [], [2]]
     assert counted.statements <= 15

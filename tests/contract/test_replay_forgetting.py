@@ -10,7 +10,7 @@ from penstock.errors import Invalid
 from penstock.operations import operation
 from penstock.operations.operation import prune_operations
 from penstock.operations.replays.commands import REPLAYS
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
 
@@ -41,11 +41,13 @@ def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
     monkeypatch.setattr(operation, "BATCH_ROWS", 3)
     site.start(dataset="clean", lot="a")
     site.finish()
-    site.replays.start("cancelled", "ann", "odd", Target(namespace="ns", dataset="raw", lot="b"))
+    site.replays.start(
+        "cancelled", "ann", "odd", ReplayTarget(namespace="ns", dataset="raw", lot="b")
+    )
     site.replays.cancel("cancelled", "ann", "not so odd")
-    site.replays.start("open", "ann", "odd", Target(namespace="ns", dataset="raw", lot="c"))
+    site.replays.start("open", "ann", "odd", ReplayTarget(namespace="ns", dataset="raw", lot="c"))
     site.site.now += 31 * DAY
-    site.replays.start("young", "ann", "odd", Target(namespace="ns", dataset="left", lot="a"))
+    site.replays.start("young", "ann", "odd", ReplayTarget(namespace="ns", dataset="left", lot="a"))
     assert prune(site, dry_run=True) == 2
     assert len(site.replays.last()) == 4
     assert prune(site) == 2

@@ -8,9 +8,9 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import HoldLot, HoldWork, Ref, ResubmitLots
 from penstock.lots.manifests import Check
-from penstock.operations.replays.plan import Action
+from penstock.operations.replays.plan import PlannedAction
 from penstock.operations.replays.rules import ON_HOLD
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState
 from tests.contract.replay_site import ReplaySite, open_replays
 
@@ -36,10 +36,10 @@ def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySi
     held = "lot a of ns/left is on hold; release it with `penstock lots release`"
     found = {step.job: (step.action, step.note) for step in site.plan(dataset="raw", lot="a").steps}
     assert found == {
-        "clean": (Action.RERUN, ""),
-        "left": (Action.LEAVE, held),
-        "right": (Action.RERUN, ""),
-        "join": (Action.BLOCKED, held),
+        "clean": (PlannedAction.RERUN, ""),
+        "left": (PlannedAction.LEAVE, held),
+        "right": (PlannedAction.RERUN, ""),
+        "join": (PlannedAction.BLOCKED, held),
     }
     site.start(dataset="raw", lot="a")
     ended = site.finish(ReplayState.FAILED)
@@ -74,7 +74,9 @@ def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
     bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
     site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
     assert site.output("right", "a").status == "HOLD"
-    assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [Action.RERUN]
+    assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [
+        PlannedAction.RERUN
+    ]
     site.start(dataset="right", lot="a")
     assert site.finish().done == 1
 
@@ -107,11 +109,11 @@ def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(
     assert site.step().state is ReplayState.FAILED
     found = site.plan(dataset="clean", lot="a", version=bad)
     assert [(step.job, step.action, step.note) for step in found.steps] == [
-        ("left", Action.RERUN, "is out of tries: disk full"),
-        ("join", Action.RERUN, ""),
+        ("left", PlannedAction.RERUN, "is out of tries: disk full"),
+        ("join", PlannedAction.RERUN, ""),
     ]
     again = "0199aaaa-0000-7000-8000-000000000008"
-    target = Target(namespace="ns", dataset="clean", lot="a", version=bad)
+    target = ReplayTarget(namespace="ns", dataset="clean", lot="a", version=bad)
     site.replays.start(again, "ann", "mended", target)
     for job in ("left", "join"):
         site.replays.step(again)

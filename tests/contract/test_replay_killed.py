@@ -9,7 +9,7 @@ from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
 from penstock.operations.backfills.service import Backfills
 from penstock.operations.replays.service import Replays
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState, WorkState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker
@@ -34,7 +34,7 @@ def test_a_replay_survives_kill_9_and_goes_on(
         arcs.site.complete("copy", BAD)
         arcs.site.complete("top", lots)
         before = {name: arcs.versions(name, lots) for name in ("up", "top")}
-        target = Target(namespace="ns", job="copy", start=arcs.site.now)
+        target = ReplayTarget(namespace="ns", job="copy", start=arcs.site.now)
         replays = Replays(arcs.site.catalog, lambda: arcs.site.now)
         begun = replays.start(REPLAY, "ann", "bad code", target, max_running=MAX_RUNNING)
         assert begun.steps == 2 * len(BAD)

@@ -10,7 +10,7 @@ import pytest
 from penstock.db import open_database
 from penstock.locks.commands import HoldWork, ResubmitLots, WireJob
 from penstock.locks.rows import Stale
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
 from tests.databases import capability_folder
@@ -161,7 +161,9 @@ def test_work_that_waits_in_two_replays_follows_its_own_rule_when_both_have_ende
     ruled: ReplaySite,
 ) -> None:
     begin(ruled)
-    ruled.replays.start(OTHER, "ann", "bad too", Target(namespace="ns", dataset="left", lot="a"))
+    ruled.replays.start(
+        OTHER, "ann", "bad too", ReplayTarget(namespace="ns", dataset="left", lot="a")
+    )
     ruled.replays.cancel(REPLAY, "bob", "wrong lot")
     assert ruled.work("left", "a").state == "DONE"
     assert ruled.work("right", "a").state in ("READY", "HELD")
@@ -184,8 +186,12 @@ def test_replays_that_stood_before_there_were_turns_keep_theirs(
     ruled: ReplaySite, database_url: str, tmp_path: Path
 ) -> None:
     ruled.start(dataset="clean", lot="a")
-    ruled.replays.start(OTHER, "ann", "bad too", Target(namespace="ns", dataset="left", lot="a"))
-    ruled.replays.start(THIRD, "ann", "over", Target(namespace="ns", dataset="clean", lot="b"))
+    ruled.replays.start(
+        OTHER, "ann", "bad too", ReplayTarget(namespace="ns", dataset="left", lot="a")
+    )
+    ruled.replays.start(
+        THIRD, "ann", "over", ReplayTarget(namespace="ns", dataset="clean", lot="b")
+    )
     ruled.step()
     ruled.replays.pause(OTHER, "bob", "too much load")
     ruled.replays.cancel(THIRD, "bob", "wrong lot")

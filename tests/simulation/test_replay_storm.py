@@ -27,7 +27,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.provenance.checks import catalog, locks, operations
 from penstock.provenance.checks.run import check
 from penstock.states import ReplayState, StepState
@@ -67,9 +67,9 @@ class Storm:
     def start(self) -> None:
         one = self.random.choice(DATASETS)
         targets = [
-            Target(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
-            Target(namespace="ns", job=self.random.choice(list(DIAMOND))),
-            Target(namespace="ns", dataset="clean", start=0, end=NEVER),
+            ReplayTarget(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
+            ReplayTarget(namespace="ns", job=self.random.choice(list(DIAMOND))),
+            ReplayTarget(namespace="ns", dataset="clean", start=0, end=NEVER),
         ]
         target, name = self.random.choice(targets), ids.derived_id(self.random.choice("abc"))
         self._twice(lambda: self.here.replays.start(name, "ann", "bad", target, max_running=2))

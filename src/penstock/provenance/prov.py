@@ -1,7 +1,7 @@
-"""Where a lot comes from, in the words of W3C PROV, as PROV-JSON.
+"""Provenance of lots as W3C PROV, in PROV-JSON.
 
-A version of a lot is an entity and a collection of its files; a run is an activity; whoever
-claimed, registered or deposited is an agent; a version of a job is the plan of its runs.
+A version of a lot is an entity and a collection of its files. A run is an activity. Owners of
+claims, registrars and depositors are agents. A version of a job is the plan of its runs.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ _KINDS = (
 )
 
 
-def to_prov(found: Provenance) -> Document:
-    """The document; every relation has a name of its own, the same each time."""
-    writer = _Writer({version.id for version in found.versions})
-    for version in found.versions:
+def to_prov(provenance: Provenance) -> Document:
+    """Return the document; relations have names that are the same each time."""
+    writer = _Writer({version.id for version in provenance.versions})
+    for version in provenance.versions:
         writer.version(version)
     filled = {kind: records for kind, records in writer.records.items() if records}
     return {"prefix": {"penstock": PREFIX}, **filled}
@@ -120,7 +120,7 @@ class _Writer:
         self._relate("wasGeneratedBy", made)
         for read in version.inputs:
             source = _name("version", read)
-            if read not in self._known:  # deeper than was asked for: named, and no more
+            if read not in self._known:  # deeper than requested: only its name
                 self._put("entity", source, {"penstock:isCut": "true"})
             self._relate("used", {"prov:activity": activity, "prov:entity": source})
             derived = {"prov:generatedEntity": name, "prov:usedEntity": source}
@@ -216,7 +216,7 @@ class _Writer:
 
 
 def _name(kind: str, key: str) -> str:
-    """A qualified name; what a local part may not hold is quoted by its caller."""
+    """Return a qualified name; the caller quotes what a local part may not contain."""
     return f"penstock:{kind}/{key}"
 
 

@@ -1,4 +1,4 @@
-"""Where a lot comes from, as it is shown."""
+"""The wire types of provenance."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from penstock.states import ManifestState
 
 
 class File(Shape, frozen=True):
-    """One thing that a version consists of."""
+    """One item of a version."""
 
     uri: str
     size: int | None
@@ -17,9 +17,9 @@ class File(Shape, frozen=True):
 
 
 class Contents(Shape, frozen=True):
-    """What a version consists of, or did until it was removed: `files` are the first of all.
+    """The items of a version, or of a removed one; `files` are the first of all.
 
-    `error` says why they cannot be shown; the rest is what was noted when it was published.
+    `error` explains why they cannot be shown; the other fields were recorded at publication.
     """
 
     state: ManifestState
@@ -33,7 +33,7 @@ class Contents(Shape, frozen=True):
 
 
 class Arrived(Shape, frozen=True):
-    """An object of a lot that arrived by itself; `mark` is its ETag, or its time and size."""
+    """An arrived object of a lot; `mark` is its ETag, or its time and size."""
 
     uri: str
     size: int
@@ -43,7 +43,7 @@ class Arrived(Shape, frozen=True):
 
 
 class DepositedObject(Shape, frozen=True):
-    """A version of an object that an ingest job has stored; `digest` is of its inventory."""
+    """A version of an object that an ingest job stored; `digest` is of its inventory."""
 
     ark: str
     object_version: int | None
@@ -54,7 +54,7 @@ class DepositedObject(Shape, frozen=True):
 
 
 class Deposit(Shape, frozen=True):
-    """A batch behind a version: who handed it in, and the objects whose files are shown."""
+    """A batch behind a version: its depositor, and the objects whose files are shown."""
 
     batch: str
     collection: str
@@ -63,7 +63,7 @@ class Deposit(Shape, frozen=True):
 
 
 class Outside(Shape, frozen=True):
-    """How a version came here that no run made: registered by whom, or from what had arrived."""
+    """The origin of an external version: its registrar, or the arrived objects."""
 
     registered_by: str | None
     registered_at: str | None
@@ -72,7 +72,7 @@ class Outside(Shape, frozen=True):
 
 
 class Maker(Shape, frozen=True):
-    """The run that made a version: of which version of its job, for whom, when."""
+    """The run that made a version: its job version, its owner, and its times."""
 
     id: str
     job: EntityId
@@ -90,7 +90,7 @@ class Maker(Shape, frozen=True):
 class LotVersion(Shape, frozen=True):
     """One version of a lot; `inputs` are the versions that its run pinned.
 
-    `is_cut` says that its inputs were not followed: they are deeper than was asked for.
+    `is_cut` means that its inputs are deeper than requested, and were not followed.
     """
 
     id: str
@@ -109,10 +109,10 @@ class LotVersion(Shape, frozen=True):
 
 
 class Provenance(Shape, frozen=True):
-    """Where a lot comes from: the version asked about first, then whatever is behind it, once each.
+    """The provenance of a lot: the requested version first, then each version behind it once.
 
-    `as_of` is the time that was asked about; without it, now. `is_whole` is False when more than
-    can be shown at once is behind it.
+    `as_of` is the requested time; null means now. `is_whole` is false if there is more behind it
+    than one answer shows.
     """
 
     namespace: str

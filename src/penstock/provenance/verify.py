@@ -1,4 +1,4 @@
-"""Reading the bytes of lots again, with what stands behind them, and comparing."""
+"""Verification: reading the bytes of lots, and of the data behind them, and comparing digests."""
 
 import hashlib
 import threading
@@ -42,7 +42,7 @@ class Listed(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """What was read of an item or a manifest, and what is wrong with it, if anything is."""
+    """The bytes read of an item or a manifest, and its fault, if any."""
 
     where: str
     size: int
@@ -50,7 +50,7 @@ class Checked(Struct, frozen=True):
 
 
 def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
-    """A manifest, if it is the one that was noted; `digest` is what the database says of it."""
+    """Read a manifest and compare it with its recorded `digest`."""
     content = objects.get(key)
     found = hashlib.sha256(content).hexdigest()
     if digest is not None and found != digest:
@@ -59,7 +59,7 @@ def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
 
 
 def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
-    """Everything that a manifest lists, with what its parts do; a part is read when it is due."""
+    """Yield all items of a manifest and its parts; each part is read when its items are due."""
     yield from (Listed(item, manifest) for item in manifest.uris)
     for line in manifest.parts:
         if line.state is ManifestState.EMPTY:
@@ -70,15 +70,15 @@ def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
 
 
 def _check_part(line: PartLine, of_part: Manifest) -> None:
-    """A part's manifest has no digest anywhere; what the lot's says of it has to do."""
-    told = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
-    found = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
-    if told != found:
-        raise Invalid(f"{line.key} says {found}, and the manifest of the lot says {told} of it")
+    """Compare a part's manifest with the line of the lot's, because it has no recorded digest."""
+    expected = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
+    actual = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
+    if expected != actual:
+        raise Invalid(f"{line.key} has {actual}, but the manifest of the lot lists {expected}")
 
 
 def check_item(objects: Objects, entry: Listed) -> Checked:
-    """Read an item to its end and compare; a folder or a prefix is only looked for."""
+    """Read an item to its end and compare; of a folder or prefix, only check the existence."""
     item = entry.item
     try:
         store, key = find_object(objects, item.uri)
@@ -123,7 +123,7 @@ def _digest(store: Objects, key: str, algorithm: str) -> tuple[int, str]:
 def side_by_side(
     pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int
 ) -> Iterator[R]:
-    """The results of work on items, in their order; a few at a time, however many there are."""
+    """Yield the results of work on items in their order, with a few in parallel."""
     under_way: deque[Future[R]] = deque()
     for item in items:
         under_way.append(pool.submit(work, item))
@@ -139,7 +139,7 @@ _PAGE = 200
 
 
 class StepKind(StrEnum):
-    """What a step of a verification tells."""
+    """The kinds of verification steps."""
 
     PROGRESS = "progress"
     FAULT = "fault"
@@ -147,9 +147,9 @@ class StepKind(StrEnum):
 
 
 class Counts(Shape, frozen=True):
-    """How much was read so far; objects are those that deposits have stored.
+    """How much was read so far; objects are those of deposits.
 
-    The data of `removed` versions is not there to be read.
+    The data of `removed` versions is gone and is not read.
     """
 
     lots: int = 0
@@ -162,7 +162,7 @@ class Counts(Shape, frozen=True):
 
 
 class Step(Shape, frozen=True):
-    """How far it is and, if it is a fault, what is wrong where."""
+    """The progress and, for a fault, its place and description."""
 
     kind: StepKind
     done: Counts
@@ -172,8 +172,8 @@ class Step(Shape, frozen=True):
     version: str | None = None
 
 
-class Order(Shape, frozen=True):
-    """What to verify: a lot or all, as it is now or ever was, with what it was made from."""
+class VerificationOrder(Shape, frozen=True):
+    """What to verify: a lot or all, current or all versions, with or without inputs."""
 
     lot: str | None = None
     all_versions: bool = False
@@ -182,13 +182,13 @@ class Order(Shape, frozen=True):
 
 @dataclass
 class _Behind:
-    """What was met on the way back from one lot."""
+    """The versions and objects behind one lot."""
 
     arks: set[str] = field(default_factory=set)
     items: set[tuple[object, ...]] = field(default_factory=set)
 
     def is_new(self, entry: Listed) -> bool:
-        """Whether an item has to be read: versions may share it."""
+        """Whether an item must be read: versions may share it."""
         item = entry.item
         if item.ark is not None:
             self.arks.add(item.ark)
@@ -200,20 +200,20 @@ class _Behind:
 
 @dataclass
 class Verification:
-    """One verification under way; `stop` may be set by anybody, and ends it."""
+    """A running verification; any thread may set `stop` to end it."""
 
     database: Database
     objects: Objects
     object_faults: Callable[[str, str], Iterable[str]]  # of an ARK and its collection
-    dataset: LotName  # its lot is not looked at
-    order: Order
+    dataset: LotName  # its lot is not checked
+    order: VerificationOrder
     stop: threading.Event = field(default_factory=threading.Event)
     _done: Counts = field(default_factory=Counts)
     _seen: set[str] = field(default_factory=set)  # versions and ARKs
     _told: float = 0.0
 
     def steps(self) -> Iterator[Step]:
-        """Every fault, how far it is now and then, and at last what it came to."""
+        """Yield every fault, the progress now and then, and at last the result."""
         with ThreadPoolExecutor(READERS, thread_name_prefix="verify") as pool:
             for lot, current in takewhile(lambda _: not self.stop.is_set(), self._lots()):
                 self._add(lots=1)
@@ -222,7 +222,7 @@ class Verification:
             yield Step(StepKind.END, self._done)
 
     def _lots(self) -> Iterator[tuple[str, str | None]]:
-        """The lots in question, each with the version that it has now."""
+        """Yield the lots to verify, each with its current version."""
         dataset_id, wanted = self.dataset.dataset_id, self.order.lot
         if wanted is not None:
             with self.database.read() as tx:
@@ -258,7 +258,7 @@ class Verification:
             yield from self._stored(fresh[start : start + _PAGE])
 
     def _roots(self, lot: str, current: str | None) -> dict[str, str | None]:
-        """The versions of a lot that are to be read."""
+        """Return the versions of a lot to verify."""
         roots = [current] if current is not None else []
         if self.order.all_versions:
             name = replace(self.dataset, lot=lot)
@@ -267,7 +267,7 @@ class Verification:
         return dict.fromkeys(roots, lot)
 
     def _stored(self, arks: list[str]) -> Iterator[Step]:
-        """Read the objects that deposits have stored, each once, in all its versions."""
+        """Read the objects of deposits, each once, in all its versions."""
         with self.database.read() as tx:
             found = tx.rows(FoundObject, "objects_by_arks", arks=arks)
         for ark, collection in {each.ark: each.collection for each in found}.items():
@@ -320,12 +320,12 @@ class Verification:
 
 
 def _in_order(walk: Walk) -> list[ManifestRow]:
-    """The manifests of what was visited, the nearest first."""
+    """Return the manifests of visited versions, the nearest first."""
     depths = {version_id: node.depth for version_id, node in walk.nodes.items()}
     return sorted(walk.manifests.values(), key=lambda row: (depths.get(row.version_id, 0), row.at))
 
 
 def _arks(walk: Walk) -> set[str]:
-    """The objects of the deposits that runs on the way were."""
+    """Return the objects of the deposits among the visited runs."""
     deposits = [node.run.deposit for node in walk.nodes.values() if node.run is not None]
     return {each.ark for each in deposits if each is not None and each.ark is not None}

@@ -1,4 +1,4 @@
-"""Lots made of what a test gives, and arcs run on them in the thread of the test."""
+"""Lots from the files of a test, and arcs run on them in the thread of the test."""
 
 import hashlib
 import re
@@ -35,13 +35,13 @@ _NAME = re.compile(r"/attempt=[^/]+/(?:part=[^/]+/)?(.+)")
 
 
 class ArcFailed(PenstockError):
-    """A workload failed; the message is what it said."""
+    """A workload failed; the message is its error."""
 
 
 class MadeLot(Struct, frozen=True):
-    """What an arc has made of a lot: of each of its outputs, by name, the files by name.
+    """The outputs of an arc for a lot: for each output, the files by name.
 
-    Outputs that share a name are found by NAMESPACE/NAME.
+    Outputs that share a name are under NAMESPACE/NAME.
     """
 
     lot: str
@@ -54,10 +54,10 @@ class MadeLot(Struct, frozen=True):
 
 
 class Inline(TaskExecutor):
-    """Runs everything at once, in the thread that asks: breakpoints work, and so does coverage."""
+    """An executor that runs tasks in the caller's thread: breakpoints and coverage work."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Run a function; what is returned is over."""
+        """Run a function, and return its result as a finished future."""
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -69,7 +69,7 @@ class Inline(TaskExecutor):
 def put_lot(
     plane: Plane, client: Client, dataset: Name, lot: str, files: Mapping[str, bytes]
 ) -> None:
-    """Write files and their manifest, and publish the lot; one that is there is published anew."""
+    """Write files and their manifest, and publish the lot, also again."""
     named = read_name(dataset)
     ref, attempt, store = DatasetRef(named.namespace, named.name), ids.new_id(), plane.objects
     items = []
@@ -104,7 +104,7 @@ def _declaration(plane: Plane, named: EntityId) -> dict[str, object]:
 
 
 def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str, bytes]:
-    """The files of a lot by name; those of a part are below the part's name."""
+    """Return the files of a lot by name; those of a part are below the part's name."""
     named = read_name(dataset)
     found: dict[str, bytes] = {}
     offset = 0
@@ -121,7 +121,7 @@ def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str,
 
 
 def declare(client: Client, function: Callable[..., object]) -> EntityId:
-    """Declare the arc that a function is, and give its name."""
+    """Declare the arc of a function, and return its name."""
     marked = getattr(function, MARK, None)
     if marked is None:
         raise Invalid(f"{function!r} is no arc; put @penstock.arc(inputs=…, outputs=…) above it")
@@ -131,7 +131,7 @@ def declare(client: Client, function: Callable[..., object]) -> EntityId:
 
 
 def run_arc(plane: Plane, client: Client, arc: Callable[..., object] | str, lot: str) -> MadeLot:
-    """Run one lot of an arc, and read what it made."""
+    """Run one lot of an arc, and return its outputs."""
     named = read_name(arc) if isinstance(arc, str) else declare(client, arc)
     at = named.namespace, named.name
     store = plane.catalog, plane.objects, Inline(), plane.clock

@@ -17,7 +17,7 @@ from penstock.lots.ids import Interval
 from penstock.objects import Objects
 from penstock.operations.backfills.service import Backfills
 from penstock.operations.replays.service import Replays
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.plane import Plane
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.run import Verdict, check
@@ -109,5 +109,5 @@ def _work(plane: Plane) -> None:
     backfills = Backfills(plane.catalog, plane.clock)
     begun = backfills.start("ann", "look", NS, "shout", claim.lot, claim.lot, interval=HOUR)
     assert backfills.step(begun.id).going == 1
-    bad = Target(namespace=NS, dataset="raw", lot=LOTS[0])
+    bad = ReplayTarget(namespace=NS, dataset="raw", lot=LOTS[0])
     assert Replays(plane.catalog, plane.clock).start("again", "ann", "bad", bad).steps == 2

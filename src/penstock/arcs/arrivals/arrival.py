@@ -139,7 +139,7 @@ class LotChange(Struct, frozen=True):
     is_new: bool = False
 
 
-class Step(Struct, frozen=True):
+class ArrivalStep(Struct, frozen=True):
     """The changes of one transaction; every interval before `open_from` is closed afterwards."""
 
     lots: tuple[LotChange, ...]
@@ -300,7 +300,7 @@ def closing_lots(
 
 def steps(
     arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, existing: Container[str]
-) -> Iterator[Step]:
+) -> Iterator[ArrivalStep]:
     """Divide a decision into transactions.
 
     Lots that lose objects go first, in one transaction with the first closing lot, which gains
@@ -320,10 +320,10 @@ def steps(
             reached = lot_span(change.lot).end
         is_full = len(batch) >= STEP_LOTS_MAX or objects >= STEP_OBJECTS_MAX
         if is_full and len(batch) >= together:
-            yield Step(tuple(batch), noted, reached)
+            yield ArrivalStep(tuple(batch), noted, reached)
             batch, noted, objects, together = [], (), 0, 1
     if batch or noted or until > reached:
-        yield Step(tuple(batch), noted, max(reached, until))
+        yield ArrivalStep(tuple(batch), noted, max(reached, until))
 
 
 def lot_span(lot: str) -> IntervalLot:

@@ -18,13 +18,13 @@ from msgspec import Struct, field
 
 from penstock import ids
 from penstock.arcs.arrivals.arrival import (
+    ArrivalStep,
     ArrivedRow,
     Candidate,
     Decision,
     LotChange,
     Placed,
     Sighting,
-    Step,
     TimeFrom,
     closing_lots,
     closing_until,
@@ -48,13 +48,13 @@ from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
 from penstock.objects.keys import refusal
-from penstock.objects.uris import Place, find_object
+from penstock.objects.uris import KeyForm, find_object
 from penstock.states import ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs, tracing
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class RoundResult(Struct, frozen=True, kw_only=True):
     """The result of a round.
 
     `skipped` objects have no lot: their keys do not match the pattern, or their time is before the
@@ -71,8 +71,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     failed: int = 0
     has_more: bool = False
 
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
+    def __add__(self, other: "RoundResult") -> "RoundResult":
+        return RoundResult(
             assigned=self.assigned + other.assigned,
             closed=self.closed + other.closed,
             empty=self.empty + other.empty,
@@ -144,7 +144,7 @@ class Landing(Struct, frozen=True):
     """A location where objects arrive, and the key after which it is listed."""
 
     store: Objects
-    place: Place
+    place: KeyForm
     after: str = ""
     marks: Marks = field(default_factory=Marks)
 
@@ -155,11 +155,11 @@ U = TypeVar("U")
 _AT_ONCE_MAX = 8
 
 
-class Stopped(Exception):
+class WatcherStopped(Exception):
     """The watcher must end. Unpublished work has not begun."""
 
 
-class Reader:
+class ObjectReader:
     """A reader of arrived objects, as streams; larger objects than its limit get no digest."""
 
     def __init__(
@@ -175,7 +175,7 @@ class Reader:
         self._is_stopped = is_stopped
         self._has_empty_lots = has_empty_lots
 
-    def read(self, step: Step) -> Step:
+    def read(self, step: ArrivalStep) -> ArrivalStep:
         """Return the step with digests of the gained objects, without objects that are gone.
 
         A change without objects is dropped, unless empty intervals get lots.
@@ -200,7 +200,7 @@ class Reader:
             with self._landing.store.get_stream(key) as chunks:
                 for chunk in chunks:
                     if self._is_stopped():
-                        raise Stopped
+                        raise WatcherStopped
                     size += len(chunk)
                     digest.update(chunk)
         except NotFound:
@@ -246,7 +246,7 @@ class ArrivalRound:
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
         self._until = closing_until(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
-        self._reader = Reader(
+        self._reader = ObjectReader(
             landing,
             row.arrival.digest_bytes_max,
             is_stopped,
@@ -256,13 +256,13 @@ class ArrivalRound:
         self.untaken = Untaken()
         self._there: frozenset[str] = frozenset()
 
-    def run(self) -> Seen:
+    def run(self) -> RoundResult:
         """Scan, decide, and write the decision."""
         row = self._row
         candidates = self._candidates()
         self._there = self._closed_before(candidates)
         decision = self._decide(self._due(candidates))
-        seen, revision = Seen(skipped=self._skipped), row.revision
+        seen, revision = RoundResult(skipped=self._skipped), row.revision
         opened = row.open_from
         decided = steps(self._arrival, decision, row.open_from, self._until, self._there)
         for step in map(self._reader.read, decided):
@@ -272,11 +272,11 @@ class ArrivalRound:
                 log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
                 if not self._was_overtaken(revision):
                     raise
-                return seen + Seen(has_more=True)
+                return seen + RoundResult(has_more=True)
             seen += _told(step, empty, self._closed(step, opened))
             opened = step.open_from
         limit = closing_until(self._arrival, self._until, self._now)
-        return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
+        return seen + RoundResult(has_more=self._until > row.open_from and limit > self._until)
 
     def _was_overtaken(self, revision: int) -> bool:
         """Whether another decision came first; if not, a new scan would not help."""
@@ -284,7 +284,7 @@ class ArrivalRound:
             rows = tx.rows(ArrivalRow, "arrivals_by_ids", ids=[self._row.dataset_id])
         return any(row.revision != revision for row in rows)
 
-    def _closed(self, step: Step, opened: Micros) -> int:
+    def _closed(self, step: ArrivalStep, opened: Micros) -> int:
         if self._arrival.cut is None:
             return sum(change.is_new for change in step.lots)
         return (step.open_from - opened) // self._arrival.cut.length
@@ -434,7 +434,7 @@ class ArrivalRound:
             rows = tx.rows(StatusRow, "lot_outputs", dataset_id=self._row.dataset_id, lots=wanted)
         return {row.lot: row for row in rows}
 
-    def _take(self, step: Step, revision: int) -> tuple[int, int]:
+    def _take(self, step: ArrivalStep, revision: int) -> tuple[int, int]:
         """Write one step; return the revision after it, and the number of empty lots."""
         attempt = ids.new_id()
         contents, gone = self._contents(step)
@@ -475,7 +475,7 @@ class ArrivalRound:
             with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
                 log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
-    def _contents(self, step: Step) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
+    def _contents(self, step: ArrivalStep) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
         """Return the contents of each lot after the step, and the objects that are gone."""
         lots = [change.lot for change in step.lots]
         held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
@@ -522,10 +522,10 @@ def _item(row: ArrivedRow) -> Item:
     return Item(row.uri, row.size, row.digest or None, created=format_time(row.modified))
 
 
-def _told(step: Step, empty: int, closed: int) -> Seen:
+def _told(step: ArrivalStep, empty: int, closed: int) -> RoundResult:
     states = [row.state for change in step.lots for row in change.add]
     late = sum(state is Placed.LATE for state in states)
-    return Seen(
+    return RoundResult(
         assigned=len(states) - late,
         late=late,
         refused=len(step.noted),

@@ -16,14 +16,21 @@ from penstock.arcs.arrivals.arrival import Late, closing_until
 from penstock.arcs.arrivals.commands import NoteLanding
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow, all_arrivals, landings_of
-from penstock.arcs.arrivals.scan import ArrivalRound, Landing, Marks, Seen, Stopped, Untaken
+from penstock.arcs.arrivals.scan import (
+    ArrivalRound,
+    Landing,
+    Marks,
+    RoundResult,
+    Untaken,
+    WatcherStopped,
+)
 from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Clock, Micros
 from penstock.errors import Invalid, PenstockError, Unavailable
 from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
 from penstock.objects.keys import local_folder
-from penstock.objects.uris import Place, find_place, open_store
+from penstock.objects.uris import KeyForm, find_key_form, open_store
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
@@ -39,9 +46,9 @@ def open_place(url: str) -> Objects:
     return open_store(url)
 
 
-def arriving_at(own: Objects, url: str) -> Place:
+def arriving_at(own: Objects, url: str) -> KeyForm:
     """Return the form of keys at a location, which our own store must not be in."""
-    place = find_place(own, url)
+    place = find_key_form(own, url)
     folder, mine = local_folder(url), own.path("x")
     if folder is None:
         is_above = f"{own.url}/".startswith(place.uri(""))
@@ -103,30 +110,30 @@ class Watcher:
         if self._thread.is_alive():
             self._thread.join()
 
-    def go_round(self, now: Micros) -> Seen:
+    def go_round(self, now: Micros) -> RoundResult:
         """Scan every arrival once. A failure does not stop the others."""
         with self._catalog.read() as tx:
             rows = all_arrivals(tx)
             landings = landings_of(tx, [row.dataset_id for row in rows])
-        seen = Seen()
+        seen = RoundResult()
         for row in rows:
             if self._stopped.is_set():
                 break
             with logs.about(dataset=f"{row.namespace}/{row.name}"):
                 try:
                     seen += self._seen(row, landings.get(row.dataset_id), now)
-                except Stopped:
+                except WatcherStopped:
                     break
         return seen
 
-    def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> Seen:
+    def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> RoundResult:
         held = landing or LandingRow(row.dataset_id)
         try:
             seen, untaken = self._look(row, now)
         except PenstockError as error:
             log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
             self._note(held, replace(held, error=str(error)))
-            return Seen(failed=1)
+            return RoundResult(failed=1)
         met = replace(held, error="", failed_at=0)
         if untaken is not None:
             told = untaken.count, untaken.example, untaken.reason
@@ -144,7 +151,7 @@ class Watcher:
         if met != held:
             self._catalog.submit(NoteLanding(met)).result()
 
-    def _look(self, row: ArrivalRow, now: Micros) -> tuple[Seen, Untaken | None]:
+    def _look(self, row: ArrivalRow, now: Micros) -> tuple[RoundResult, Untaken | None]:
         """Return the result of a scan and, if it was complete, the objects that cannot be taken."""
         arrival = row.arrival
         place = arriving_at(self._objects, arrival.location)
@@ -155,7 +162,7 @@ class Watcher:
         if before is not None and now < before + self._whole_seconds * SECOND:
             after = _first_key(row, store)
             if after and closing_until(arrival, row.open_from, now) == row.open_from:
-                return Seen(), None
+                return RoundResult(), None
             if arrival.late is Late.NEXT:
                 after = ""  # late objects wait for a closing lot, and one closes
         landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))

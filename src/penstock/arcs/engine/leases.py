@@ -71,7 +71,7 @@ BEATS = 3  # heartbeats in one lease
 _FAILED = "a lease could not be renewed"
 
 
-class Lease(Struct, frozen=True):
+class TaskLease(Struct, frozen=True):
     """A lease to renew, and the URL of its database."""
 
     database: str
@@ -80,7 +80,7 @@ class Lease(Struct, frozen=True):
 
 
 @contextmanager
-def kept(lease: Lease | None, lost: Callable[[], None]) -> Iterator[None]:
+def renewing(lease: TaskLease | None, lost: Callable[[], None]) -> Iterator[None]:
     """Renew a lease while the block lasts, and call `lost` if it is lost."""
     if lease is None:
         yield
@@ -94,7 +94,7 @@ def kept(lease: Lease | None, lost: Callable[[], None]) -> Iterator[None]:
         over.set()
 
 
-def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None:
+def _beat(lease: TaskLease, over: threading.Event, lost: Callable[[], None]) -> None:
     def keep() -> None:
         try:
             _catalog(lease.database).submit(HeartbeatClaim(lease.claim)).result()
@@ -102,17 +102,17 @@ def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None
             lost()
             over.set()
 
-    trouble = lease_trouble()
+    trouble = renewal_trouble()
     while not over.wait(lease.seconds / BEATS):
-        extend(keep, trouble)
+        renew(keep, trouble)
 
 
-def lease_trouble() -> logs.Trouble:
+def renewal_trouble() -> logs.Trouble:
     """Return the log of failed renewals."""
     return logs.Trouble(log, _FAILED)
 
 
-def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
+def renew(keep: Callable[[], None], trouble: logs.Trouble) -> None:
     """Renew a lease. A failure is only logged, because the next beat may succeed."""
     try:
         keep()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from penstock.arcs.commands import BeginParts, EndPart, FailLot, PublishLot
-from penstock.arcs.engine.leases import Lease, Outage
+from penstock.arcs.engine.leases import Outage, TaskLease
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.leftovers import clean, list_dead_attempts, write_partial
 from penstock.arcs.outputs.state_keys import StateKeys
@@ -336,10 +336,10 @@ class LotRun:
         )
 
     @property
-    def _lease(self) -> Lease | None:
+    def _lease(self) -> TaskLease | None:
         if self.database is None:
             return None
-        return Lease(self.database, self.ref, self.claim.lease_seconds)
+        return TaskLease(self.database, self.ref, self.claim.lease_seconds)
 
     def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
         """Run tasks, at most `at_once` in parallel, and record the end of each part."""

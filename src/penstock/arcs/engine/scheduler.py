@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
+from penstock.arcs.engine.leases import BEATS, Outage, renew, renewal_trouble
 from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.state_keys import KeyRepair
@@ -217,10 +217,10 @@ class Engine:
 
     def _beat(self) -> None:
         """Renew the leases of running lots, until the last has ended."""
-        trouble = lease_trouble()
+        trouble = renewal_trouble()
         while not self._over.wait(self._beat_seconds()):
             for lot_run in list(self._running.values()):
-                extend(lot_run.keep, trouble)
+                renew(lot_run.keep, trouble)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
+from penstock.arcs.engine.leases import BEATS, Outage, renew, renewal_trouble
 from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
@@ -62,9 +62,9 @@ def _lease_renewed(lot_run: LotRun) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
-        trouble = lease_trouble()
+        trouble = renewal_trouble()
         while not over.wait(lot_run.claim.lease_seconds / BEATS):
-            extend(lot_run.keep, trouble)
+            renew(lot_run.keep, trouble)
 
     heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
     heart.start()

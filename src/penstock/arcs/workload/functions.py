@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.arcs.engine.leases import kept
+from penstock.arcs.engine.leases import renewing
 from penstock.arcs.workload.command import run_command_task
 from penstock.arcs.workload.task import Context, Task, TaskResult, plain
 from penstock.errors import Away, NotFound, PenstockError
@@ -134,7 +134,7 @@ def _run(task: Task) -> TaskResult:
     try:
         store = open_store(task.objects, is_marked=task.is_marked)
         context = Context(task, store)
-        with kept(task.lease, context.lost.set):
+        with renewing(task.lease, context.lost.set):
             if task.workload.function is not None:
                 call(task.workload.function, context, task.workload.timeout_seconds)
             else:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.engine.leases import Lease
+from penstock.arcs.engine.leases import TaskLease
 from penstock.arcs.spec import ByName, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.catalog.events.known_facets import DatasetName
@@ -62,7 +62,7 @@ class Task(Struct, frozen=True, kw_only=True):
     tries: int = 1
     objects: str  # the URL of the object store
     is_marked: bool = False  # a folder has the mark of an object store
-    lease: Lease | None = None  # renewed by the task; None if the engine alone renews it
+    lease: TaskLease | None = None  # renewed by the task; None if the engine alone renews it
     rules: CommandRules = CommandRules()
     trace: str = ""  # the parent span as a `traceparent`; empty if traces are off
 

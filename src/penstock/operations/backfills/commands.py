@@ -26,12 +26,12 @@ from penstock.operations.backfills.rows import (
 )
 from penstock.operations.backfills.rules import (
     UNDER_WAY,
-    Action,
-    Rows,
-    Standing,
-    Verdict,
+    BackfillAction,
+    LotCondition,
+    LotRows,
+    LotVerdict,
     describe,
-    facts_of,
+    gather_facts,
     judge,
 )
 from penstock.operations.operation import AuditedWrite, Kind, Statements, move
@@ -144,12 +144,12 @@ class StepBackfill(AuditedWrite, frozen=True):
         assert catalog_job is not None, "an arc is a job"
         assert job is not None, "an arc is wired"
         _prefetch(locks, job, self.picked)
-        rows = Rows(
+        rows = LotRows(
             locks.work.get, locks.outputs.get, locks.inputs.get, uow.tables(LotTables).manifests.get
         )
-        others: list[Verdict] = []
+        others: list[LotVerdict] = []
         for lot in self.picked:
-            verdict = judge(facts_of(job, lot, rows), row.request.scope)
+            verdict = judge(gather_facts(job, lot, rows), row.request.scope)
             if verdict.action not in UNDER_WAY:
                 others.append(verdict)
                 continue
@@ -172,20 +172,20 @@ def _act(
     catalog_job: JobRow,
     job: LotJobRow,
     lot: str,
-    action: Action,
+    action: BackfillAction,
     now: Micros,
 ) -> None:
     """Make a lot claimable as an administrator would, with the rank of the backfill."""
     locks, rank = uow.tables(LockTables), -row.request.priority
     why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
-    if action is Action.FOLLOW:
+    if action is BackfillAction.FOLLOW:
         return
     # Jobs downstream that have never met the lot get the same rank: after fresh lots.
     rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
-    if action is Action.UNHOLD:
+    if action is BackfillAction.UNHOLD:
         unhold = HoldWork(row.who, why, catalog_job.namespace, catalog_job.name, lot, hold=False)
         unhold.execute(uow, now)
-    elif action is Action.RUN:
+    elif action is BackfillAction.RUN:
         rules.refresh(locks, job, [lot], now)
     else:
         ResubmitLots(row.who, why, catalog_job.namespace, catalog_job.name, (lot,)).execute(
@@ -217,16 +217,16 @@ def _record_ends(uow: UnitOfWork, row: BackfillRow, now: Micros) -> tuple[int, B
     return len(lots) - ended.total(), _sum(row.lot_counts, more)
 
 
-def count_untouched(verdicts: Sequence[Verdict]) -> BackfillCounts:
+def count_untouched(verdicts: Sequence[LotVerdict]) -> BackfillCounts:
     """Count the lots that a backfill does not touch, by kind."""
     totals = Counter(_kind(verdict) for verdict in verdicts)
     return BackfillCounts(good=totals["good"], held=totals["held"], waiting=totals["waiting"])
 
 
-def _kind(verdict: Verdict) -> str:
-    if verdict.action is Action.WAIT:
+def _kind(verdict: LotVerdict) -> str:
+    if verdict.action is BackfillAction.WAIT:
         return "waiting"
-    return "held" if verdict.standing is Standing.HELD else "good"
+    return "held" if verdict.condition is LotCondition.HELD else "good"
 
 
 def _sum(one: BackfillCounts, other: BackfillCounts) -> BackfillCounts:

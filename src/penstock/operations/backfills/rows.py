@@ -12,7 +12,7 @@ from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
 from penstock.lots.ids import Interval
-from penstock.operations.backfills.rules import Action, LotList, Range, Scope
+from penstock.operations.backfills.rules import BackfillAction, LotList, Range, Scope
 from penstock.states import BackfillState
 from penstock.store.table_cache import TableCache, write_only
 
@@ -112,7 +112,7 @@ class BackfillLotRow(Row, frozen=True):
     backfill_id: str
     lot: str
     state: LotOutcome
-    action: Action
+    action: BackfillAction
     at: Micros
 
 

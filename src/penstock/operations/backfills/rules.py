@@ -1,4 +1,4 @@
-"""What a lot is to an arc, and what a backfill would do about it; no SQL here."""
+"""The condition of a lot of an arc, and the action of a backfill; mostly without SQL."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -19,65 +19,73 @@ from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
 
 
-class Standing(StrEnum):
-    """What a lot is to an arc."""
+class LotCondition(StrEnum):
+    """The condition of a lot of an arc."""
 
-    GOOD = "good"  # made, and there
-    STALE = "stale"  # made, but of inputs that have been made anew since
-    REMOVED = "removed"  # made, but its data was cleaned away, or is not all there
-    MISSING = "missing"  # an output of it is not there, though the arc is done with it
-    READY = "ready"  # can be worked on, and will be
+    GOOD = "good"  # done, and its data is there
+    STALE = "stale"  # done, with inputs that have newer versions
+    REMOVED = "removed"  # done, but its data was removed or is partial
+    MISSING = "missing"  # done, but an output lacks the lot
+    READY = "ready"  # can be claimed
     RUNNING = "running"
-    FAILED = "failed"  # is tried again later
+    FAILED = "failed"  # retried after a backoff
     OUT_OF_TRIES = "out of tries"
     HELD = "held"  # by a person
-    WAITING = "waiting"  # an input is not there, or an output must not be written
+    WAITING = "waiting"  # an input is missing, or an output must not be written
 
 
-class Action(StrEnum):
-    """What a backfill does about a lot."""
+class BackfillAction(StrEnum):
+    """What a backfill does with a lot."""
 
     LEAVE = "leave"
-    WAIT = "wait"  # nothing can be done here: something else has to come first
-    FOLLOW = "follow"  # it is under way: see how it ends
-    RUN = "run"  # let it come after fresh lots
-    RETRY = "retry"  # now, with all its tries
-    UNHOLD = "unhold"  # let it try again, with all its tries
-    RERUN = "rerun"  # make it anew
+    WAIT = "wait"  # another lot has to come first
+    FOLLOW = "follow"  # it is running: record how it ends
+    RUN = "run"  # rank it after fresh lots
+    RETRY = "retry"  # at once, with all its tries
+    UNHOLD = "unhold"  # release it, with all its tries
+    RERUN = "rerun"  # resubmit it
 
 
 class Scope(StrEnum):
-    """Which lots a backfill is for."""
+    """The lots that a backfill repairs."""
 
     FAILED_AND_MISSING = "failed and missing"
-    NOT_GOOD = "not good"  # those that are stale, too
-    ALL = "all"  # good ones, too
+    NOT_GOOD = "not good"  # also stale lots
+    ALL = "all"  # also good lots
 
 
-UNDER_WAY = frozenset({Action.FOLLOW, Action.RUN, Action.RETRY, Action.UNHOLD, Action.RERUN})
+UNDER_WAY = frozenset(
+    {
+        BackfillAction.FOLLOW,
+        BackfillAction.RUN,
+        BackfillAction.RETRY,
+        BackfillAction.UNHOLD,
+        BackfillAction.RERUN,
+    }
+)
 _PLAIN = {
-    Standing.READY: Action.RUN,
-    Standing.RUNNING: Action.FOLLOW,
-    Standing.FAILED: Action.RETRY,
-    Standing.OUT_OF_TRIES: Action.UNHOLD,
-    Standing.HELD: Action.LEAVE,
-    Standing.WAITING: Action.WAIT,
+    LotCondition.READY: BackfillAction.RUN,
+    LotCondition.RUNNING: BackfillAction.FOLLOW,
+    LotCondition.FAILED: BackfillAction.RETRY,
+    LotCondition.OUT_OF_TRIES: BackfillAction.UNHOLD,
+    LotCondition.HELD: BackfillAction.LEAVE,
+    LotCondition.WAITING: BackfillAction.WAIT,
 }
 _RERUN = {
-    Scope.FAILED_AND_MISSING: {Standing.REMOVED, Standing.MISSING},
-    Scope.NOT_GOOD: {Standing.REMOVED, Standing.MISSING, Standing.STALE},
-    Scope.ALL: {Standing.REMOVED, Standing.MISSING, Standing.STALE, Standing.GOOD},
+    Scope.FAILED_AND_MISSING: {LotCondition.REMOVED, LotCondition.MISSING},
+    Scope.NOT_GOOD: {LotCondition.REMOVED, LotCondition.MISSING, LotCondition.STALE},
+    Scope.ALL: {LotCondition.REMOVED, LotCondition.MISSING, LotCondition.STALE, LotCondition.GOOD},
 }
 _OF_WORK = {
-    WorkState.RUNNING: Standing.RUNNING,
-    WorkState.LATER: Standing.FAILED,
-    WorkState.READY: Standing.READY,
-    WorkState.WAITING: Standing.WAITING,
+    WorkState.RUNNING: LotCondition.RUNNING,
+    WorkState.LATER: LotCondition.FAILED,
+    WorkState.READY: LotCondition.READY,
+    WorkState.WAITING: LotCondition.WAITING,
 }
 
 
-class Rows(NamedTuple):
-    """Where the rows of lots are found: in a snapshot, or in a batch of writes."""
+class LotRows(NamedTuple):
+    """Lookups of rows: in a snapshot, or in a unit of work."""
 
     work: Callable[[tuple[str, str]], WorkRow | None]  # job id, lot
     outputs: Callable[[tuple[str, str]], StatusRow | None]  # dataset id, lot
@@ -85,109 +93,117 @@ class Rows(NamedTuple):
     manifests: Callable[[str], ManifestRow | None]  # version id
 
 
-class Facts(NamedTuple):
-    """All that matters of one lot to one arc, in the order of its inputs and outputs."""
+class LotFacts(NamedTuple):
+    """The rows of one lot of an arc, in the order of its inputs and outputs."""
 
     lot: str
     work: WorkRow | None
-    read: tuple[StatusRow | None, ...]  # who made the lot in the inputs
-    own: tuple[StatusRow | None, ...]  # how far the arc is with reading it
-    is_kept: bool  # whether a person keeps the arc from it
-    made: tuple[StatusRow | None, ...]  # the lot in the outputs
-    manifests: tuple[ManifestRow | None, ...]  # of what the outputs have
+    inputs: tuple[StatusRow | None, ...]  # the lot in the inputs, as their writers have it
+    consumed: tuple[StatusRow | None, ...]  # the lot in the inputs, as the arc has read it
+    is_on_hold: bool  # whether the arc's work on it is on hold
+    outputs: tuple[StatusRow | None, ...]  # the lot in the outputs
+    manifests: tuple[ManifestRow | None, ...]  # of the versions in the outputs
 
 
-class Verdict(NamedTuple):
-    """What a lot is, and what a backfill does about it."""
+class LotVerdict(NamedTuple):
+    """The condition of a lot, and the action of a backfill."""
 
-    standing: Standing
-    action: Action
+    condition: LotCondition
+    action: BackfillAction
 
 
-def facts_of(job: LotJobRow, lot: str, rows: Rows) -> Facts:
-    """Gather what matters of a lot."""
-    made = tuple(rows.outputs((dataset, lot)) for dataset in job.output_ids)
-    versions = (row.version_id if row is not None else None for row in made)
-    return Facts(
+def gather_facts(job: LotJobRow, lot: str, rows: LotRows) -> LotFacts:
+    """Read the rows of a lot."""
+    outputs = tuple(rows.outputs((dataset, lot)) for dataset in job.output_ids)
+    versions = (row.version_id if row is not None else None for row in outputs)
+    return LotFacts(
         lot=lot,
         work=rows.work((job.job_id, lot)),
-        read=tuple(rows.outputs((dataset, lot)) for dataset in job.input_ids),
-        own=tuple(rows.inputs((dataset, job.job_id, lot)) for dataset in job.input_ids),
-        is_kept=rows.inputs((NOWHERE, job.job_id, lot)) is not None,
-        made=made,
+        inputs=tuple(rows.outputs((dataset, lot)) for dataset in job.input_ids),
+        consumed=tuple(rows.inputs((dataset, job.job_id, lot)) for dataset in job.input_ids),
+        is_on_hold=rows.inputs((NOWHERE, job.job_id, lot)) is not None,
+        outputs=outputs,
         manifests=tuple(rows.manifests(v) if v is not None else None for v in versions),
     )
 
 
-def judge(facts: Facts, scope: Scope) -> Verdict:
-    """What a lot is, and what is to be done; a lot whose inputs are not there is not touched."""
-    standing = stands(facts)
-    if standing is Standing.OUT_OF_TRIES and not _has_inputs(facts):
-        return Verdict(standing, Action.WAIT)
-    if standing in _PLAIN:
-        return Verdict(standing, _PLAIN[standing])
-    if standing not in _RERUN[scope]:
-        return Verdict(standing, Action.LEAVE)
-    return Verdict(standing, Action.RERUN if _has_inputs(facts) else Action.WAIT)
+def judge(facts: LotFacts, scope: Scope) -> LotVerdict:
+    """Return the condition of a lot and the action; a lot without its inputs is not touched."""
+    condition = condition_of(facts)
+    if condition is LotCondition.OUT_OF_TRIES and not _has_inputs(facts):
+        return LotVerdict(condition, BackfillAction.WAIT)
+    if condition in _PLAIN:
+        return LotVerdict(condition, _PLAIN[condition])
+    if condition not in _RERUN[scope]:
+        return LotVerdict(condition, BackfillAction.LEAVE)
+    return LotVerdict(
+        condition, BackfillAction.RERUN if _has_inputs(facts) else BackfillAction.WAIT
+    )
 
 
-def stands(facts: Facts) -> Standing:
-    """What a lot is."""
+def condition_of(facts: LotFacts) -> LotCondition:
+    """Return the condition of a lot."""
     work = facts.work
     if work is None:
-        return Standing.READY if _has_inputs(facts) else Standing.WAITING
+        return LotCondition.READY if _has_inputs(facts) else LotCondition.WAITING
     if work.state == WorkState.RUNNING:
-        return Standing.RUNNING
-    if any(row is not None and _is_held_by_hand(row) for row in facts.made):
-        return Standing.HELD
+        return LotCondition.RUNNING
+    if any(row is not None and _is_held_by_person(row) for row in facts.outputs):
+        return LotCondition.HELD
     if work.state == WorkState.HELD:
-        held = [row for row in facts.own if row is not None and row.status == Status.HOLD]
-        # One that is held because an input was made anew remembers what was before.
-        spent = bool(held) and not facts.is_kept and not any(row.held_from for row in held)
-        return Standing.OUT_OF_TRIES if spent else Standing.HELD
+        held_inputs = [
+            row for row in facts.consumed if row is not None and row.status == Status.HOLD
+        ]
+        # Work held for a newer input remembers its former status; work out of tries does not.
+        is_out_of_tries = (
+            bool(held_inputs)
+            and not facts.is_on_hold
+            and not any(row.held_from for row in held_inputs)
+        )
+        return LotCondition.OUT_OF_TRIES if is_out_of_tries else LotCondition.HELD
     if work.state != WorkState.DONE:
         return _OF_WORK[WorkState(work.state)]
-    odd = (ManifestState.REMOVED, ManifestState.PARTIAL)
-    if any(row is not None and row.state in odd for row in facts.manifests):
-        return Standing.REMOVED
-    if any(row is None or not readable(Status(row.status)) for row in facts.made):
-        return Standing.MISSING
-    return Standing.STALE if _is_stale(facts) else Standing.GOOD
+    incomplete = (ManifestState.REMOVED, ManifestState.PARTIAL)
+    if any(row is not None and row.state in incomplete for row in facts.manifests):
+        return LotCondition.REMOVED
+    if any(row is None or not readable(Status(row.status)) for row in facts.outputs):
+        return LotCondition.MISSING
+    return LotCondition.STALE if _is_stale(facts) else LotCondition.GOOD
 
 
-def _is_held_by_hand(row: StatusRow) -> bool:
+def _is_held_by_person(row: StatusRow) -> bool:
     return row.status == Status.HOLD and bool(row.held_from)
 
 
-def _has_inputs(facts: Facts) -> bool:
-    return all(row is not None and readable(Status(row.status)) for row in facts.read)
+def _has_inputs(facts: LotFacts) -> bool:
+    return all(row is not None and readable(Status(row.status)) for row in facts.inputs)
 
 
-def _is_stale(facts: Facts) -> bool:
-    """Whether an input has another version of the lot than the one that was consumed."""
-    for source, own in zip(facts.read, facts.own, strict=True):
-        if source is None or own is None or not readable(Status(source.status)):
+def _is_stale(facts: LotFacts) -> bool:
+    """Whether an input has another version of the lot than the consumed one."""
+    for source, consumed in zip(facts.inputs, facts.consumed, strict=True):
+        if source is None or consumed is None or not readable(Status(source.status)):
             continue
-        if own.status == Status.DONE and own.version_id != source.version_id:
+        if consumed.status == Status.DONE and consumed.version_id != source.version_id:
             return True
     return False
 
 
-def cause(facts: Facts, verdict: Verdict, reads: Sequence[str], writes: Sequence[str]) -> str:
-    """Why a lot is not there, as far as its own rows tell; the names are those of datasets."""
+def cause(facts: LotFacts, verdict: LotVerdict, reads: Sequence[str], writes: Sequence[str]) -> str:
+    """Explain why a lot is missing, from its own rows and the names of datasets."""
     work = facts.work
-    if verdict.action is not Action.WAIT:
+    if verdict.action is not BackfillAction.WAIT:
         return work.error if work is not None else ""
-    said = []
-    for row, name in zip(facts.read, reads, strict=True):
+    texts = []
+    for row, name in zip(facts.inputs, reads, strict=True):
         if row is None:
-            said.append(f"input {name} has no lot {facts.lot}")
+            texts.append(f"input {name} has no lot {facts.lot}")
         elif not readable(Status(row.status)):
-            said.append(f"input {name}: lot {facts.lot} is {row.status}")
-    if not said:
-        locked = zip(facts.made, writes, strict=True)
-        said = [f"output {name}: lot {facts.lot} is {row.status}" for row, name in locked if row]
-    return "; ".join(said)
+            texts.append(f"input {name}: lot {facts.lot} is {row.status}")
+    if not texts:
+        locked = zip(facts.outputs, writes, strict=True)
+        texts = [f"output {name}: lot {facts.lot} is {row.status}" for row, name in locked if row]
+    return "; ".join(texts)
 
 
 T = TypeVar("T")
@@ -206,17 +222,17 @@ class LotList(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many lots there are in it."""
+        """The number of lots."""
         return self.end - self.start
 
     @property
     def first(self) -> str:
-        """Its first lot; empty if it has none."""
+        """The first lot; empty if there is none."""
         return self.lots[self.start] if self.count else ""
 
     @property
     def last(self) -> str:
-        """Its last lot; empty if it has none."""
+        """The last lot; empty if there is none."""
         return self.lots[self.end - 1] if self.count else ""
 
 
@@ -224,7 +240,7 @@ Range = Span | LotList
 
 
 class WantedLots(Struct, frozen=True, kw_only=True):
-    """Which lots the caller asks for: a range, named lots or, with neither, all that need it."""
+    """The requested lots: a range, names or, with neither, all lots that need repair."""
 
     first: Bound = None
     last: Bound = None
@@ -238,7 +254,7 @@ class WantedLots(Struct, frozen=True, kw_only=True):
 
 
 def describe(lots: Range) -> str:
-    """The lots of a backfill for the audit log, in a few words."""
+    """Describe the lots of a backfill for the audit log."""
     if isinstance(lots, LotList) and lots.count <= _SHOWN_MAX:
         return ", ".join(lots.lots[lots.start : lots.end]) or "no lots"
     many = f"{lots.count} lots, " if isinstance(lots, LotList) else ""
@@ -265,13 +281,13 @@ def find_range(
 
 
 def dataset_names(tx: Transaction, job: LotJobRow) -> dict[str, EntityId]:
-    """The names of the datasets that a job reads and writes, by id."""
+    """Return the names of the datasets that a job reads and writes, by id."""
     rows = tx.fetch("read_dataset_names", ids=[*job.output_ids, *job.input_ids])
     return {dataset: EntityId(space, name) for dataset, space, name in rows}
 
 
 def _named_lots(tx: Transaction, job: LotJobRow, arc: EntityId, wanted: Iterable[str]) -> LotList:
-    """The lots that the caller names; each must be known to the arc."""
+    """Return the lots that the caller names; refuse lots that the arc does not know."""
     lots = sorted({check_lot(lot) for lot in wanted}, key=sort_key)
     if len(lots) > LISTED_MAX:
         raise Invalid(f"{len(lots)} lots are named; name {LISTED_MAX} at most in one backfill")
@@ -280,8 +296,8 @@ def _named_lots(tx: Transaction, job: LotJobRow, arc: EntityId, wanted: Iterable
         ("lot_outputs", {"dataset_id": dataset, "lots": lots})
         for dataset in dict.fromkeys((*job.input_ids, *job.output_ids))
     ]
-    known = {row[1] for rows in tx.fetch_many(asks) for row in rows}
-    unknown = [lot for lot in lots if lot not in known]
+    known_lots = {row[1] for rows in tx.fetch_many(asks) for row in rows}
+    unknown = [lot for lot in lots if lot not in known_lots]
     if unknown:
         more = f" and {len(unknown) - _SHOWN_MAX} more" if len(unknown) > _SHOWN_MAX else ""
         raise NotFound(
@@ -292,7 +308,7 @@ def _named_lots(tx: Transaction, job: LotJobRow, arc: EntityId, wanted: Iterable
 
 
 def _is_free(tx: Transaction, job: LotJobRow, names: dict[str, EntityId]) -> bool:
-    """Whether no dataset of a job has an interval, and the lots of one have free ids."""
+    """Whether no dataset of a job has an interval, and one has lots with free ids."""
     datasets = (*job.output_ids, *job.input_ids)
     try:
         _first_answer(lambda d: find_interval(tx, d, names[d]), datasets)
@@ -302,10 +318,10 @@ def _is_free(tx: Transaction, job: LotJobRow, names: dict[str, EntityId]) -> boo
 
 
 def _lots_to_repair(tx: Transaction, job: LotJobRow, arc: EntityId, scope: Scope) -> LotList:
-    """The lots that failed or are missing, and those that the scope adds.
+    """Return the lots that failed or are missing, and those that the scope adds.
 
-    A lot that was removed is not among them. Without a range, a backfill would make again all that
-    was ever removed on purpose; the caller can name such a lot.
+    Removed lots are omitted. Without a range, a backfill would make again all lots that were ever
+    removed on purpose. The caller can name such lots.
     """
     most = {"job_id": job.job_id, "most": LISTED_MAX + 1}
     if scope is Scope.ALL:
@@ -323,16 +339,16 @@ def _lots_to_repair(tx: Transaction, job: LotJobRow, arc: EntityId, scope: Scope
         ]
         if scope is Scope.NOT_GOOD:
             asks.append(("stale_lots_to_repair", most))
-        rows = [row for found in tx.fetch_many(asks) for row in found]
+        rows = [row for result in tx.fetch_many(asks) for row in result]
     lots = list(dict.fromkeys(lot for (lot,) in rows))
-    kept = sorted(lots[:LISTED_MAX], key=sort_key)
-    return LotList(tuple(kept), 0, len(kept), len(lots) > LISTED_MAX)
+    listed = sorted(lots[:LISTED_MAX], key=sort_key)
+    return LotList(tuple(listed), 0, len(listed), len(lots) > LISTED_MAX)
 
 
 def _span(
     tx: Transaction, job: LotJobRow, names: dict[str, EntityId], wanted: WantedLots, now: Micros
 ) -> Span:
-    """The lots of an arc between two bounds, by its outputs or else by its inputs."""
+    """Return the lots of an arc between two bounds, by its outputs or else its inputs."""
     datasets = (*job.output_ids, *job.input_ids)
     first, last = wanted.first, wanted.last
     cut = wanted.interval or _first_answer(lambda d: find_interval(tx, d, names[d]), datasets)
@@ -342,7 +358,7 @@ def _span(
 
 
 def _first_answer(ask: Callable[[str], T], datasets: Sequence[str]) -> T:
-    """The answer of the first dataset that has one; without any, the refusal of the first."""
+    """Return the first result; if every dataset refuses, raise the first refusal."""
     refusals = []
     for dataset in datasets:
         try:

@@ -23,21 +23,19 @@ from penstock.operations.backfills.commands import (
     StepBackfill,
     count_untouched,
 )
-from penstock.operations.backfills.plan import Plan, plan, survey
+from penstock.operations.backfills.plan import BackfillPlan, plan, survey
 from penstock.operations.backfills.rows import BackfillRequest, BackfillRow
 from penstock.operations.backfills.rules import (
     UNDER_WAY,
     LotList,
+    LotVerdict,
     Scope,
-    Verdict,
     WantedLots,
     find_range,
 )
 from penstock.operations.operation import MAX_RUNNING, Operations, elapsed, is_active
 from penstock.states import BackfillState
 from penstock.telemetry import logs
-
-__all__ = ["Backfills", "Failure", "Plan", "Progress", "Scope", "plan"]
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +44,14 @@ FAILURES_SHOWN_MAX = 100
 _UNTOUCHED_MAX = 5000  # lots in one step
 
 
-class Failure(Shape, frozen=True):
+class BackfillFailure(Shape, frozen=True):
     """A lot that failed again."""
 
     lot: str
     error: str
 
 
-class Progress(Shape, frozen=True):
+class BackfillProgress(Shape, frozen=True):
     """The progress of a backfill.
 
     `looked_at` of its `count` lots were surveyed. Of those, `good`, `held` and `waiting` ones were
@@ -81,7 +79,7 @@ class Progress(Shape, frozen=True):
     going: int
     done: int
     failed: int
-    failures: Sequence[Failure]
+    failures: Sequence[BackfillFailure]
     seconds: float
     lots_per_hour: float | None
     who: str
@@ -96,7 +94,7 @@ class Progress(Shape, frozen=True):
         return running and self.looked_at < self.count and self.going < self.max_running
 
 
-class Backfills(Operations[BackfillRow, Progress]):
+class Backfills(Operations[BackfillRow, BackfillProgress]):
     """Plans, starts and steps backfills."""
 
     kind = BACKFILLS
@@ -112,7 +110,7 @@ class Backfills(Operations[BackfillRow, Progress]):
         scope: Scope = Scope.FAILED_AND_MISSING,
         newest_first: bool = False,
         interval: Interval | None = None,
-    ) -> Plan:
+    ) -> BackfillPlan:
         """Return what a backfill would do now; nothing is written."""
         wanted = WantedLots(first=first, last=last, interval=interval, lots=lots)
         with self._writes.read() as tx:
@@ -135,7 +133,7 @@ class Backfills(Operations[BackfillRow, Progress]):
         max_running: int = MAX_RUNNING,
         priority: int = PRIORITY,
         interval: Interval | None = None,
-    ) -> Progress:
+    ) -> BackfillProgress:
         """Begin a backfill. Its first step sets lots going."""
         with self._writes.read() as tx:
             find_arc(tx, namespace, arc)
@@ -156,7 +154,7 @@ class Backfills(Operations[BackfillRow, Progress]):
         row = self._writes.submit(StartBackfill(who, why, namespace, arc, request)).result()
         return self.status(row.id)
 
-    def step(self, operation_id: str) -> Progress:
+    def step(self, operation_id: str) -> BackfillProgress:
         """Record what has ended and set the next lots going; safe to call at any time."""
         with self._writes.read() as tx:
             step = _next_step(tx, BACKFILLS.read(tx, operation_id))
@@ -167,7 +165,7 @@ class Backfills(Operations[BackfillRow, Progress]):
                     log.info("backfill %s has picked lot %s", operation_id, lot)
         return self.status(operation_id)
 
-    def _progress(self, tx: Transaction, row: BackfillRow) -> Progress:
+    def _progress(self, tx: Transaction, row: BackfillRow) -> BackfillProgress:
         request, counts = row.request, row.lot_counts
         [job], going, failed = tx.fetch_many(
             [
@@ -181,7 +179,7 @@ class Backfills(Operations[BackfillRow, Progress]):
         )
         micros = elapsed(row, self._clock())
         span = request.span
-        return Progress(
+        return BackfillProgress(
             id=row.id,
             namespace=job[0],
             arc=job[1],
@@ -202,7 +200,7 @@ class Backfills(Operations[BackfillRow, Progress]):
             going=len(going),
             done=counts.done,
             failed=counts.failed,
-            failures=[Failure(lot, error) for lot, error in failed],
+            failures=[BackfillFailure(lot, error) for lot, error in failed],
             seconds=micros / SECOND,
             lots_per_hour=counts.done * HOUR / micros if micros > 0 and counts.done else None,
             who=row.who,
@@ -223,7 +221,7 @@ def _next_step(tx: Transaction, row: BackfillRow) -> StepBackfill | None:
     [[_, _, *columns]] = tx.fetch("read_lot_jobs", ids=[row.job_id])
     job = LotJobRow(*columns)
     picked: list[str] = []
-    whole, others = 0, list[Verdict]()
+    whole, others = 0, list[LotVerdict]()
     looked_to = row.looked_to
     remaining = request.remaining(looked_to)
     looks = survey(tx, job, remaining, request.scope, newest_first=request.newest_first)

@@ -1,4 +1,4 @@
-"""The work that stands on something bad: each job and lot whose last good run read it."""
+"""The closure of a replay: all work whose last good run read bad data, directly or not."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -10,54 +10,54 @@ from penstock.db import Transaction
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
-from penstock.operations.replays.target import Target, find_bad
-from penstock.operations.replays.walk import LotRun, Node, Work, made_by, parts, walk
+from penstock.operations.replays.target import ReplayTarget, find_bad
+from penstock.operations.replays.walk import Node, PastRun, Work, batches, made_by, walk
 from penstock.states import WorkState
 
 
-class Wired(NamedTuple):
-    """A job that works lot by lot, and its name."""
+class WiredJob(NamedTuple):
+    """A wired job, and its name."""
 
     name: EntityId
     job: LotJobRow
 
 
-class Stained(NamedTuple):
-    """One job's work on one lot, which stands on something bad.
+class AffectedWork(NamedTuple):
+    """One job's work on one lot that was done with bad data.
 
-    `run` is its last good run; None, if its first is at it just now. `is_kept` says that a
-    person keeps the job from the lot, `held` of which datasets one has to be let go first.
-    `before` is the work whose results it reads, as far as that is stained too.
+    `run` is its last good run; None if its first run is under way. `is_on_hold` means that a person
+    holds the work. `held_datasets` are the datasets whose lot a person must release first. `before`
+    is the affected work whose results it reads.
     """
 
-    wired: Wired
+    wired: WiredJob
     row: WorkRow
-    run: LotRun | None
+    run: PastRun | None
     is_root: bool
-    is_kept: bool
-    held: tuple[str, ...]
+    is_on_hold: bool
+    held_datasets: tuple[str, ...]
     before: frozenset[Work]
 
     @property
     def key(self) -> Work:
-        """Which work it is."""
+        """The key of the work."""
         return self.row.job_id, self.row.lot
 
     @property
     def micros(self) -> Micros:
-        """How long its last good run took."""
+        """The duration of its last good run."""
         return self.run.micros if self.run is not None else 0
 
 
 class Closure(NamedTuple):
-    """Work that stands on something bad, in no order; `target` means the same whenever asked."""
+    """Affected work in no order; `target` is pinned to the versions of now."""
 
-    target: Target
-    work: Sequence[Stained]
+    target: ReplayTarget
+    work: Sequence[AffectedWork]
 
 
-def closure(tx: Transaction, target: Target) -> Closure:
-    """All work that has to be done again when a target is bad."""
+def find_closure(tx: Transaction, target: ReplayTarget) -> Closure:
+    """Return all work that must be done again if a target is bad."""
     bad = find_bad(tx, target)
     derived = walk(tx, bad.nodes)
     runs = _by_work((*bad.roots, *derived.runs.values()))
@@ -65,63 +65,63 @@ def closure(tx: Transaction, target: Target) -> Closure:
     roots = _by_work(bad.roots)
     jobs = _jobs(tx, {job_id for job_id, _ in runs})
     rows = _work(tx, [key for key in runs if key[0] in jobs])
-    there = _outputs(tx, rows, jobs)
-    made = {**made_by(tx, bad.roots), **derived.made}
+    outputs = _outputs(tx, rows, jobs)
+    makers = {**made_by(tx, bad.roots), **derived.made}
     last = {
         key: run
         for key, row in rows.items()
-        if (run := _last(row, jobs[key[0]].job, runs[key], there, made)) is not None
+        if (run := _last(row, jobs[key[0]].job, runs[key], outputs, makers)) is not None
     }
     left_out = roots.keys() - reached.keys() if target.downstream_only else set()
-    kept = {key: run for key, run in last.items() if key not in left_out}
-    kept_from = _kept_from(tx, [rows[key] for key in kept])
-    found = [
-        Stained(
+    affected = {key: run for key, run in last.items() if key not in left_out}
+    on_hold = _work_on_hold(tx, [rows[key] for key in affected])
+    work = [
+        AffectedWork(
             wired=jobs[key[0]],
             row=rows[key],
             run=run if run.ended_at is not None else None,
             is_root=key in roots and key not in reached,
-            is_kept=key in kept_from,
-            held=tuple(dict.fromkeys(_held(key, jobs[key[0]].job, there, kept))),
-            before=frozenset(_before(key, jobs[key[0]].job, there) & kept.keys()),
+            is_on_hold=key in on_hold,
+            held_datasets=tuple(dict.fromkeys(_held(key, jobs[key[0]].job, outputs, affected))),
+            before=frozenset(_before(key, jobs[key[0]].job, outputs) & affected.keys()),
         )
-        for key, run in kept.items()
+        for key, run in affected.items()
     ]
-    return Closure(bad.target, found)
+    return Closure(bad.target, work)
 
 
-def _by_work(runs: Iterable[LotRun]) -> dict[Work, dict[str, LotRun]]:
-    found: dict[Work, dict[str, LotRun]] = defaultdict(dict)
+def _by_work(runs: Iterable[PastRun]) -> dict[Work, dict[str, PastRun]]:
+    by_work: dict[Work, dict[str, PastRun]] = defaultdict(dict)
     for run in runs:
         for lot in run.lots:
-            found[run.job_id, lot][run.id] = run
-    return dict(found)
+            by_work[run.job_id, lot][run.id] = run
+    return dict(by_work)
 
 
-def _jobs(tx: Transaction, job_ids: Iterable[str]) -> dict[str, Wired]:
-    found = {}
-    for some in parts(sorted(job_ids)):
-        for namespace, name, *row in tx.fetch("read_lot_jobs", ids=some):
+def _jobs(tx: Transaction, job_ids: Iterable[str]) -> dict[str, WiredJob]:
+    jobs = {}
+    for batch in batches(sorted(job_ids)):
+        for namespace, name, *row in tx.fetch("read_lot_jobs", ids=batch):
             job = LotJobRow(*row)
-            found[job.job_id] = Wired(EntityId(namespace, name), job)
-    return found
+            jobs[job.job_id] = WiredJob(EntityId(namespace, name), job)
+    return jobs
 
 
 def _work(tx: Transaction, keys: list[Work]) -> dict[Work, WorkRow]:
     texts = [job_id + lot for job_id, lot in keys]
-    rows = (row for some in parts(texts) for row in tx.rows(WorkRow, "replay_work", keys=some))
+    rows = (row for batch in batches(texts) for row in tx.rows(WorkRow, "replay_work", keys=batch))
     return {(row.job_id, row.lot): row for row in rows}
 
 
-def _kept_from(tx: Transaction, rows: Iterable[WorkRow]) -> set[Work]:
-    """The work that a person keeps its job from; asked only of what is held."""
+def _work_on_hold(tx: Transaction, rows: Iterable[WorkRow]) -> set[Work]:
+    """Return the work that a person holds; only held work is looked up."""
     keys = [row.job_id + row.lot for row in rows if row.state == WorkState.HELD]
-    asked = ({"keys": some, "nowhere": NOWHERE} for some in parts(keys))
+    asked = ({"keys": some, "nowhere": NOWHERE} for some in batches(keys))
     return {(job_id, lot) for which in asked for job_id, lot in tx.fetch("replay_kept", **which)}
 
 
-class _There(NamedTuple):
-    """A lot of a dataset: who makes it, what there is of it, and why it is held (JSON) if it is."""
+class _LotOutput(NamedTuple):
+    """A lot of a dataset: its writer, its version, and the reasons (JSON) if it is held."""
 
     job_id: str
     version_id: str | None
@@ -136,85 +136,89 @@ class _There(NamedTuple):
 
     @property
     def is_spent(self) -> bool:
-        """Whether its job is out of tries with it, and nobody holds it."""
+        """Whether its job is out of tries, and no person holds it."""
         return self.is_held and not self.held_from
 
     def reasons(self, dataset_id: str, lot: str) -> list[str]:
-        """Of which datasets the lot is held, for this one to be; none where checks of it failed."""
+        """Return the datasets for whose sake the lot is held; none if only its checks failed."""
         told = ReasonsRow(dataset_id, lot, self.why).reasons if self.why else (dataset_id,)
         return [reason for reason in told if reason != QUALITY]
 
 
-There = Mapping[tuple[str, str], _There]  # by dataset id and lot
+LotOutputs = Mapping[tuple[str, str], _LotOutput]  # by dataset id and lot
 
 
-def _outputs(tx: Transaction, keys: Iterable[Work], jobs: Mapping[str, Wired]) -> There:
-    """Who makes the lots that work reads and writes, and in which version they are there."""
+def _outputs(tx: Transaction, keys: Iterable[Work], jobs: Mapping[str, WiredJob]) -> LotOutputs:
+    """Return the lots that work reads and writes, with their writers and versions."""
     wanted = dict.fromkeys(
         dataset_id + lot
         for job_id, lot in keys
         for dataset_id in (*jobs[job_id].job.input_ids, *jobs[job_id].job.output_ids)
     )
     return {
-        (dataset_id, lot): _There(*rest)
-        for some in parts(list(wanted))
-        for dataset_id, lot, *rest in tx.fetch("replay_outputs", keys=some)
+        (dataset_id, lot): _LotOutput(*rest)
+        for batch in batches(list(wanted))
+        for dataset_id, lot, *rest in tx.fetch("replay_outputs", keys=batch)
     }
 
 
 def _last(
     row: WorkRow,
     job: LotJobRow,
-    stained: Mapping[str, LotRun],
-    there: There,
-    made: Mapping[Node, str],
-) -> LotRun | None:
-    """The last good run of some work, or the one under way, if that is stained.
+    affected: Mapping[str, PastRun],
+    outputs: LotOutputs,
+    makers: Mapping[Node, str],
+) -> PastRun | None:
+    """Return the affected last good run of some work, or the affected run under way.
 
-    What a job makes is there until something newer is: it tells of the last good run even when
-    the job was tried again since, without success.
+    The current output shows the last good run, even if the job was tried again since without
+    success.
     """
-    at_hand = stained.get(row.run_id or "")
+    current = affected.get(row.run_id or "")
     if row.state == WorkState.DONE:
-        return at_hand
-    makers = (made.get(node) for node in _own_nodes(row, job, there))
-    last = next((stained[run_id] for run_id in makers if run_id and run_id in stained), None)
+        return current
+    candidates = (makers.get(node) for node in _own_nodes(row, job, outputs))
+    last = next((affected[run_id] for run_id in candidates if run_id and run_id in affected), None)
     if last is not None or row.state == WorkState.RUNNING or job.output_ids:
-        return last or (at_hand if row.state == WorkState.RUNNING else None)
-    return max(stained.values(), key=lambda run: run.ended_at or 0)
+        return last or (current if row.state == WorkState.RUNNING else None)
+    return max(affected.values(), key=lambda run: run.ended_at or 0)
 
 
-def _own_nodes(row: WorkRow, job: LotJobRow, there: There) -> Iterator[Node]:
+def _own_nodes(row: WorkRow, job: LotJobRow, outputs: LotOutputs) -> Iterator[Node]:
     for dataset_id in job.output_ids:
-        found = there.get((dataset_id, row.lot))
-        if found is not None and found.job_id == row.job_id and found.version_id is not None:
-            yield found.version_id, row.lot
+        output = outputs.get((dataset_id, row.lot))
+        if output is not None and output.job_id == row.job_id and output.version_id is not None:
+            yield output.version_id, row.lot
 
 
-def _held(key: Work, job: LotJobRow, there: There, kept: Container[Work]) -> Iterator[str]:
-    """The datasets of which the lot has to be let go first, whatever is made again before it."""
+def _held(
+    key: Work, job: LotJobRow, outputs: LotOutputs, affected: Container[Work]
+) -> Iterator[str]:
+    """Yield the datasets whose lot a person must release first, whatever is made again before."""
     lot = key[1]
     for dataset_id in job.output_ids:
-        made = there.get((dataset_id, lot))
+        made = outputs.get((dataset_id, lot))
         if made is not None and made.is_held and not made.is_spent:
             reasons = made.reasons(dataset_id, lot)
-            yield from (cause for cause in reasons if not _is_renewed(cause, lot, there, kept))
+            yield from (
+                cause for cause in reasons if not _is_renewed(cause, lot, outputs, affected)
+            )
     for dataset_id in job.input_ids:
-        read = there.get((dataset_id, lot))
-        if read is not None and read.is_held and (read.job_id, lot) not in kept:
+        read = outputs.get((dataset_id, lot))
+        if read is not None and read.is_held and (read.job_id, lot) not in affected:
             yield from read.reasons(dataset_id, lot) or (dataset_id,)
 
 
-def _is_renewed(dataset_id: str, lot: str, there: There, kept: Container[Work]) -> bool:
-    """Whether a lot is held only for its checks, and is made again."""
-    found = there.get((dataset_id, lot))
-    if found is None or not found.is_held or (found.job_id, lot) not in kept:
+def _is_renewed(dataset_id: str, lot: str, outputs: LotOutputs, affected: Container[Work]) -> bool:
+    """Whether a lot is held only for failed checks, and is made again."""
+    output = outputs.get((dataset_id, lot))
+    if output is None or not output.is_held or (output.job_id, lot) not in affected:
         return False
-    return not found.reasons(dataset_id, lot)
+    return not output.reasons(dataset_id, lot)
 
 
-def _before(key: Work, job: LotJobRow, there: There) -> set[Work]:
-    """The work that makes what a job reads of a lot."""
+def _before(key: Work, job: LotJobRow, outputs: LotOutputs) -> set[Work]:
+    """Return the work that writes what a job reads of a lot."""
     lot = key[1]
-    makers = (there.get((dataset_id, lot)) for dataset_id in job.input_ids)
+    makers = (outputs.get((dataset_id, lot)) for dataset_id in job.input_ids)
     return {(found.job_id, lot) for found in makers if found is not None} - {key}

@@ -30,7 +30,7 @@ from penstock.operations.replays.rows import (
     with_counts,
     write_steps,
 )
-from penstock.operations.replays.rules import StepVerdict, Turn
+from penstock.operations.replays.rules import StepTurn, StepVerdict
 from penstock.states import REPLAY, ReplayState, StepState, WorkState
 from penstock.store.table_cache import TableCache
 
@@ -86,9 +86,9 @@ class StartReplay(AuditedWrite, frozen=True):
         """Write the replay with all its steps."""
         REPLAYS.check_max_running(self.max_running)
         tables = uow.tables(ReplayTables)
-        held = tables.replays.get(self.id)
-        if held is not None:
-            return self._same(held)
+        stored = tables.replays.get(self.id)
+        if stored is not None:
+            return self._same(stored)
         row = ReplayRow(
             id=self.id,
             namespace=self.request.pinned.namespace,
@@ -113,13 +113,14 @@ class StartReplay(AuditedWrite, frozen=True):
         audit.append(uow.tx, now, self.who, "start replay", self.request.target.sentence, detail)
         return row
 
-    def _same(self, held: ReplayRow) -> ReplayRow:
-        if held.request.target != self.request.target or held.max_running != self.max_running:
+    def _same(self, stored: ReplayRow) -> ReplayRow:
+        target = stored.request.target
+        if target != self.request.target or stored.max_running != self.max_running:
             raise Conflict(
-                f"replay {held.id} is of {held.request.target.sentence}, {held.max_running} steps "
+                f"replay {stored.id} is of {target.sentence}, {stored.max_running} steps "
                 "at a time; choose another id for another replay"
             )
-        return held
+        return stored
 
 
 class BeginStep(AuditedWrite, frozen=True):
@@ -139,7 +140,7 @@ class BeginStep(AuditedWrite, frozen=True):
         job, work = locks.jobs.get(step.job_id), locks.work.get(step.work)
         assert job is not None, "a step is work of a job that was wired"
         verdict = rules.judge(uow, job, step, work)
-        if verdict.turn is Turn.RERUN:
+        if verdict.turn is StepTurn.RERUN:
             self._resubmit(uow, row, job, step, now)
         changed = _apply(step, work, verdict, now)
         if changed.state != StepState.PENDING:
@@ -260,11 +261,11 @@ def _apply(step: StepRow, work: WorkRow | None, verdict: StepVerdict, now: Micro
     last = work.run_id if work is not None else None
     is_live = work is not None and work.state == WorkState.RUNNING
     match verdict.turn:
-        case Turn.WAIT:
+        case StepTurn.WAIT:
             return replace(step, note=verdict.note, at=now)
-        case Turn.FAIL:
+        case StepTurn.FAIL:
             return moved_step(step, StepState.FAILED, now, note=verdict.note)
-        case Turn.DONE:
+        case StepTurn.DONE:
             return moved_step(step, StepState.DONE, now, run_id=last, note=verdict.note)
     # The run that is under way counts as the new one; an earlier run does not.
     run_before = step.run_before if is_live else last

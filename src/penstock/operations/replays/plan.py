@@ -1,4 +1,4 @@
-"""What a replay would do: its steps in order, and what they cost by the times of past runs."""
+"""The plan of a replay: its steps in order, and their costs by the times of past runs."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -11,20 +11,19 @@ from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid
 from penstock.operations.replays import rules
-from penstock.operations.replays.closure import Stained, closure
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.closure import AffectedWork, find_closure
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import WorkState
 
 K = TypeVar("K", bound=Hashable)
 
-Before = Sequence[Sequence[int]]  # for each step the places of those it waits for
+Before = Sequence[Sequence[int]]  # for each step the positions of those it waits for
 
 
 def in_order(before: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K]:
-    """Keys, each after all that it waits for; where that leaves a choice, by rank.
+    """Return keys so that each follows all that it waits for; by rank where that leaves a choice.
 
-    If some wait for each other in a circle, which wiring that was changed can lead to, the first
-    of them by rank is let go first.
+    Changed wiring can lead to cycles. Then the first key of a cycle by rank comes first.
     """
     waits = {key: set(others) for key, others in before.items()}
     after: dict[K, list[K]] = {key: [] for key in before}
@@ -32,14 +31,14 @@ def in_order(before: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[
         for other in others:
             after[other].append(key)
     ranked = sorted(before, key=rank)
-    place = {key: number for number, key in enumerate(ranked)}
-    free = [place[key] for key in ranked if not waits[key]]
+    position = {key: number for number, key in enumerate(ranked)}
+    free = [position[key] for key in ranked if not waits[key]]
     heapify(free)
     stuck = iter(ranked)
     done: dict[K, None] = {}
     while len(done) < len(ranked):
         if not free:
-            free.append(place[next(key for key in stuck if key not in done)])
+            free.append(position[next(key for key in stuck if key not in done)])
         key = ranked[heappop(free)]
         if key in done:
             continue
@@ -47,42 +46,42 @@ def in_order(before: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[
         for other in after[key]:
             waits[other].discard(key)
             if not waits[other] and other not in done:
-                heappush(free, place[other])
+                heappush(free, position[other])
     return list(done)
 
 
 def depths(before: Before) -> list[int]:
-    """How many steps are before each, on the longest way to it."""
-    found: list[int] = []
+    """Return the number of steps before each, on the longest path to it."""
+    result: list[int] = []
     for earlier in before:
-        found.append(max((found[place] + 1 for place in earlier), default=0))
-    return found
+        result.append(max((result[position] + 1 for position in earlier), default=0))
+    return result
 
 
 def critical_path(before: Before, micros: Sequence[Micros]) -> Micros:
-    """How long it takes when everything that can run side by side does."""
+    """Return the total time if everything possible runs in parallel."""
     ends: list[Micros] = []
-    for earlier, own in zip(before, micros, strict=True):
-        ends.append(max((ends[place] for place in earlier), default=0) + own)
+    for earlier, duration in zip(before, micros, strict=True):
+        ends.append(max((ends[position] for position in earlier), default=0) + duration)
     return max(ends, default=0)
 
 
 def wall_time(before: Before, micros: Sequence[Micros], at_once: int) -> Micros:
-    """How long it takes when so many run side by side, the first in order first."""
+    """Return the total time with a limit of parallel steps, the first in order first."""
     after: list[list[int]] = [[] for _ in before]
     waits = [len(earlier) for earlier in before]
-    for place, earlier in enumerate(before):
+    for position, earlier in enumerate(before):
         for other in earlier:
-            after[other].append(place)
-    free = [place for place, count in enumerate(waits) if not count]
+            after[other].append(position)
+    free = [position for position, count in enumerate(waits) if not count]
     running: list[tuple[Micros, int]] = []
     now: Micros = 0
     while free or running:
         while free and len(running) < at_once:
-            place = heappop(free)
-            heappush(running, (now + micros[place], place))
-        now, place = heappop(running)
-        for other in after[place]:
+            position = heappop(free)
+            heappush(running, (now + micros[position], position))
+        now, position = heappop(running)
+        for other in after[position]:
             waits[other] -= 1
             if not waits[other]:
                 heappush(free, other)
@@ -92,20 +91,19 @@ def wall_time(before: Before, micros: Sequence[Micros], at_once: int) -> Micros:
 STEPS_MAX = 100_000
 
 
-class Action(StrEnum):
-    """What a replay does about a step when its turn has come."""
+class PlannedAction(StrEnum):
+    """What a replay does with a step when its turn has come."""
 
     RERUN = "rerun"
-    FOLLOW = "follow"  # it is to be done anyway: see how it ends
-    LEAVE = "leave"  # it is held, and waits for a person
-    BLOCKED = "blocked"  # something before it is left
+    FOLLOW = "follow"  # it is ready or running already: record how it ends
+    LEAVE = "leave"  # it is on hold, and waits for a person
+    BLOCKED = "blocked"  # a step before it is left or blocked
 
 
 class Step(Shape, frozen=True):
-    """One job's work on one lot: `before` are the numbers of the steps that come first.
+    """One job's work on one lot; `before` are the numbers of earlier steps that it waits for.
 
-    `run`, with its job version and how long it took, is the last good one; `now` is where the
-    work stands.
+    `run` is the last good run, with its job version and duration. `now` is the state of the work.
     """
 
     number: int
@@ -115,7 +113,7 @@ class Step(Shape, frozen=True):
     depth: int
     before: Sequence[int]
     is_root: bool
-    action: Action
+    action: PlannedAction
     now: WorkState
     note: str
     run: str | None
@@ -125,7 +123,7 @@ class Step(Shape, frozen=True):
 
 
 class JobTotal(Shape, frozen=True):
-    """How many steps a job has in a replay, and how long they took."""
+    """The number of steps of a job in a replay, and their duration."""
 
     namespace: str
     job: str
@@ -134,14 +132,14 @@ class JobTotal(Shape, frozen=True):
 
 
 class Totals(Shape, frozen=True):
-    """What a replay comes to; times are those of past runs, in seconds.
+    """The totals of a replay, with the times of past runs in seconds.
 
-    `cost` is all of them, one after the other; `critical_path` the longest way through; `wall`
-    what it would take with `at_once` steps at a time.
+    `cost` is the sum of all steps, `critical_path` the longest path, and `wall` the time with
+    `at_once` steps in parallel.
     """
 
     steps: int
-    actions: Mapping[Action, int]
+    actions: Mapping[PlannedAction, int]
     jobs: Sequence[JobTotal]
     cost_seconds: float
     critical_path_seconds: float
@@ -149,106 +147,111 @@ class Totals(Shape, frozen=True):
     at_once: int
 
 
-class Plan(Shape, frozen=True):
-    """What a replay would do."""
+class ReplayPlan(Shape, frozen=True):
+    """The effect of a replay."""
 
     target: str
     totals: Totals
     steps: Sequence[Step]
 
 
-_ACTIONS = dict.fromkeys((WorkState.DONE, WorkState.HELD), Action.RERUN)
+_NOT_RUN = (PlannedAction.LEAVE, PlannedAction.BLOCKED)
+_ACTIONS = dict.fromkeys((WorkState.DONE, WorkState.HELD), PlannedAction.RERUN)
 
 
 class Ordered(NamedTuple):
-    """Work that stands on a target, each after what it reads: `before` are the places of that."""
+    """Affected work, each after what it reads; `before` are the positions of that."""
 
-    target: Target  # means the same whenever it is asked again
-    work: Sequence[Stained]
+    target: ReplayTarget  # pinned
+    work: Sequence[AffectedWork]
     before: Before
 
     @property
     def depths(self) -> list[int]:
-        """How many are before each, on the longest way to it."""
+        """The number of steps before each, on the longest path to it."""
         return depths(self.before)
 
 
-def find_steps(tx: Transaction, target: Target) -> Ordered:
-    """Find all work that stands on a target, and put it in order."""
-    pinned, work = closure(tx, target)
-    found = {each.key: each for each in work}
-    if len(found) > STEPS_MAX:
+def find_steps(tx: Transaction, target: ReplayTarget) -> Ordered:
+    """Find all work that is affected by a target, and put it in order."""
+    pinned, work = find_closure(tx, target)
+    work_by_key = {each.key: each for each in work}
+    if len(work_by_key) > STEPS_MAX:
         raise Invalid(
-            f"{len(found):,} lots of jobs stand on {target.sentence}; {STEPS_MAX:,} at a time are "
-            "the most: say a shorter range of time"
+            f"{len(work_by_key):,} lots of jobs are affected by {target.sentence}; the limit is "
+            f"{STEPS_MAX:,}: name a shorter range of time"
         )
 
     def rank(key: tuple[str, str]) -> tuple[str, str, str]:
-        each = found[key]
+        each = work_by_key[key]
         return each.row.lot_key, each.wired.name.namespace, each.wired.name.name
 
-    order = in_order({key: each.before for key, each in found.items()}, rank)
-    places = {key: place for place, key in enumerate(order)}
+    order = in_order({key: each.before for key, each in work_by_key.items()}, rank)
+    positions = {key: position for position, key in enumerate(order)}
     before = [
-        sorted(place for earlier in found[key].before if (place := places[earlier]) < own)
-        for own, key in enumerate(order)
+        sorted(at for key in work_by_key[own].before if (at := positions[key]) < position)
+        for position, own in enumerate(order)
     ]
-    return Ordered(pinned, [found[key] for key in order], before)
+    return Ordered(pinned, [work_by_key[key] for key in order], before)
 
 
-def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, Plan]:
-    """What a replay of a target would do now, as work and as it is shown."""
+def make_plan(tx: Transaction, target: ReplayTarget, at_once: int) -> tuple[Ordered, ReplayPlan]:
+    """Return what a replay of a target would do now, as work and for display."""
     target.check()
     if at_once < 1:
         raise Invalid("a replay has at least one step running at a time")
-    found = find_steps(tx, target)
-    actions = _actions(found)
-    depths = found.depths
-    notes = _notes(tx, found.work)
+    ordered = find_steps(tx, target)
+    actions = _actions(ordered)
+    depths = ordered.depths
+    notes = _notes(tx, ordered.work)
     steps = [
-        _step(place, each, depths[place], found.before[place], actions[place], notes[place])
-        for place, each in enumerate(found.work)
+        _step(at, each, depths[at], ordered.before[at], actions[at], notes[at])
+        for at, each in enumerate(ordered.work)
     ]
-    return found, Plan(target.sentence, _totals(found, actions, at_once), steps)
+    return ordered, ReplayPlan(target.sentence, _totals(ordered, actions, at_once), steps)
 
 
-def _actions(found: Ordered) -> list[Action]:
-    """What would be done; what is after something that is left cannot be."""
-    actions: list[Action] = []
-    for each, earlier in zip(found.work, found.before, strict=True):
-        if any(actions[place] in (Action.LEAVE, Action.BLOCKED) for place in earlier):
-            actions.append(Action.BLOCKED)
+def _actions(ordered: Ordered) -> list[PlannedAction]:
+    """Return the actions; a step after one that is left is blocked."""
+    actions: list[PlannedAction] = []
+    for each, earlier in zip(ordered.work, ordered.before, strict=True):
+        if any(actions[at] in _NOT_RUN for at in earlier):
+            actions.append(PlannedAction.BLOCKED)
         else:
             actions.append(_action(each))
     return actions
 
 
-def _action(each: Stained) -> Action:
-    if each.row.state != WorkState.RUNNING and (each.is_kept or each.held):
-        return Action.LEAVE
-    return _ACTIONS.get(WorkState(each.row.state), Action.FOLLOW)
+def _action(each: AffectedWork) -> PlannedAction:
+    if each.row.state != WorkState.RUNNING and (each.is_on_hold or each.held_datasets):
+        return PlannedAction.LEAVE
+    return _ACTIONS.get(WorkState(each.row.state), PlannedAction.FOLLOW)
 
 
-def _notes(tx: Transaction, found: Sequence[Stained]) -> list[str]:
-    """What is odd about each work that is to be done again, and what stops it."""
-    gates, lots = _held_whole(tx, found), {held for each in found for held in each.held}
+def _notes(tx: Transaction, work: Sequence[AffectedWork]) -> list[str]:
+    """Explain the state of each work, and what stops it."""
+    gates = _hold_notes(tx, work)
+    lots = {dataset_id for each in work for dataset_id in each.held_datasets}
     rows = tx.fetch("read_dataset_names", ids=sorted(lots)) if lots else ()
     names = {dataset_id: (namespace, name) for dataset_id, namespace, name in rows}
-    said = []
-    for each in found:
+    notes = []
+    for each in work:
         job = each.wired.job
         around = (job.job_id, *job.input_ids, *job.output_ids)
-        told = [
-            _said_of(each),
-            *(rules.held_note(each.row.lot, *names[held]) for held in each.held),
+        texts = [
+            _state_note(each),
+            *(
+                rules.held_note(each.row.lot, *names[dataset_id])
+                for dataset_id in each.held_datasets
+            ),
             *(gates[gate] for gate in around if gate in gates),
         ]
-        said.append("; ".join(filter(None, told)))
-    return said
+        notes.append("; ".join(filter(None, texts)))
+    return notes
 
 
-def _held_whole(tx: Transaction, found: Sequence[Stained]) -> dict[str, str]:
-    """What is said of the holds on whole jobs and datasets, by their ids."""
+def _hold_notes(tx: Transaction, found: Sequence[AffectedWork]) -> dict[str, str]:
+    """Describe the holds on whole jobs and datasets, by their ids."""
     jobs = {each.wired.job.job_id: each.wired.job for each in found}
     gates = {gate for job in jobs.values() for gate in (*job.input_ids, *job.output_ids)}
     rows = tx.fetch("read_held_gates", ids=[*jobs, *gates]) if jobs else ()
@@ -259,16 +262,16 @@ def _held_whole(tx: Transaction, found: Sequence[Stained]) -> dict[str, str]:
 
 
 def _step(
-    place: int,
-    each: Stained,
+    position: int,
+    each: AffectedWork,
     depth: int,
     before: Sequence[int],
-    action: Action,
+    action: PlannedAction,
     note: str,
 ) -> Step:
     run = each.run
     return Step(
-        number=place + 1,
+        number=position + 1,
         namespace=each.wired.name.namespace,
         job=each.wired.name.name,
         lot=each.row.lot,
@@ -285,44 +288,44 @@ def _step(
     )
 
 
-def _said_of(each: Stained) -> str:
-    """What is odd about where work that is to be done again stands."""
+def _state_note(each: AffectedWork) -> str:
+    """Describe the state of affected work."""
     row = each.row
     match WorkState(row.state):
         case WorkState.DONE:
             return ""
         case WorkState.RUNNING:
-            return f"{row.owner} is at it"
-        case WorkState.HELD if each.is_kept:
+            return f"{row.owner} is running it"
+        case WorkState.HELD if each.is_on_hold:
             return rules.ON_HOLD
         case WorkState.HELD:
             return f"is out of tries: {row.error}" if row.error else "is held for a newer input"
         case WorkState.LATER:
-            return f"failed, and is tried again: {row.error}"
+            return f"failed, and is retried: {row.error}"
         case WorkState.WAITING:
             return "waits for an input, or for an output to be free"
         case _:
-            return "is to be done already"
+            return "is ready already"
 
 
-def _totals(found: Ordered, actions: Sequence[Action], at_once: int) -> Totals:
+def _totals(ordered: Ordered, actions: Sequence[PlannedAction], at_once: int) -> Totals:
     counts: Counter[EntityId] = Counter()
     costs: Counter[EntityId] = Counter()
     micros = []
-    for each, action in zip(found.work, actions, strict=True):
-        own = 0 if action in (Action.LEAVE, Action.BLOCKED) else each.micros
-        micros.append(own)
+    for each, action in zip(ordered.work, actions, strict=True):
+        duration = 0 if action in _NOT_RUN else each.micros
+        micros.append(duration)
         counts[each.wired.name] += 1
-        costs[each.wired.name] += own
+        costs[each.wired.name] += duration
     return Totals(
-        steps=len(found.work),
+        steps=len(ordered.work),
         actions=dict(Counter(actions)),
         jobs=[
             JobTotal(name.namespace, name.name, count, costs[name] / SECOND)
             for name, count in counts.items()
         ],
         cost_seconds=sum(micros) / SECOND,
-        critical_path_seconds=critical_path(found.before, micros) / SECOND,
-        wall_seconds=wall_time(found.before, micros, at_once) / SECOND,
+        critical_path_seconds=critical_path(ordered.before, micros) / SECOND,
+        wall_seconds=wall_time(ordered.before, micros, at_once) / SECOND,
         at_once=at_once,
     )

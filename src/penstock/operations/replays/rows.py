@@ -13,7 +13,7 @@ from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
 from penstock.locks.rows import KeeperRow
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
 
@@ -44,8 +44,8 @@ class StepCounts(Struct, frozen=True):
 class ReplayRequest(Struct, frozen=True):
     """The target of a replay, and the same target pinned to the versions of that time."""
 
-    target: Target
-    pinned: Target
+    target: ReplayTarget
+    pinned: ReplayTarget
 
 
 _decode_request = msgspec.json.Decoder(ReplayRequest).decode
@@ -289,13 +289,13 @@ def add_steps(
     tables: ReplayTables,
     row: ReplayRow,
     steps: Sequence[NewStep],
-    known: Sequence[StepRow],
+    existing: Sequence[StepRow],
     now: Micros,
 ) -> StepCounts:
-    """Append new steps; the work of `known` steps is in the replay already."""
+    """Append new steps; the work of `existing` steps is in the replay already."""
     counts = row.step_counts
     first = counts.steps + 1
-    states = {step.job_id + step.lot: StepState(step.state) for step in known}
+    states = {step.job_id + step.lot: StepState(step.state) for step in existing}
     fresh = [position for position, step in enumerate(steps) if step.key not in states]
     numbers = {position: first + at for at, position in enumerate(fresh)}
     for position in fresh:

@@ -1,4 +1,4 @@
-"""Decide what to do with a step when its turn has come, from the rows of its lot."""
+"""Decisions about a step when its turn has come, from the rows of its lot."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from penstock.states import StepState, WorkState
 ON_HOLD = "this job is on hold for this lot; release it with `penstock work release`"
 
 
-class Turn(StrEnum):
+class StepTurn(StrEnum):
     """The decision about a step."""
 
     WAIT = "wait"  # not yet
@@ -28,7 +28,7 @@ class Turn(StrEnum):
 class StepVerdict(NamedTuple):
     """The decision about a step, and its reason."""
 
-    turn: Turn
+    turn: StepTurn
     note: str = ""
 
 
@@ -40,20 +40,20 @@ def judge(uow: UnitOfWork, job: LotJobRow, step: StepRow, work: WorkRow | None) 
     """
     locks = uow.tables(LockTables)
     if work is None:
-        return StepVerdict(Turn.FAIL, "the job has no work on this lot")
+        return StepVerdict(StepTurn.FAIL, "the job has no work on this lot")
     is_current = _is_current(locks, job, work)
     if work.state == WorkState.RUNNING:
         if is_current:
-            return StepVerdict(Turn.FOLLOW, f"{work.owner} was running it already")
-        return StepVerdict(Turn.WAIT, f"{work.owner} is running it with earlier inputs")
+            return StepVerdict(StepTurn.FOLLOW, f"{work.owner} was running it already")
+        return StepVerdict(StepTurn.WAIT, f"{work.owner} is running it with earlier inputs")
     if work.state == WorkState.DONE and work.run_id != step.run_before and is_current:
-        return StepVerdict(Turn.DONE, "a newer run was completed meanwhile")
-    if held := _held(uow, job, work.lot):
-        return StepVerdict(Turn.FAIL, held)
+        return StepVerdict(StepTurn.DONE, "a newer run was completed meanwhile")
+    if hold := _held(uow, job, work.lot):
+        return StepVerdict(StepTurn.FAIL, hold)
     if work.state not in (WorkState.DONE, WorkState.HELD):
-        return StepVerdict(Turn.FOLLOW, "it was ready or retryable already")
+        return StepVerdict(StepTurn.FOLLOW, "it was ready or retryable already")
     obstacle = _obstacle(locks, job, work.lot)
-    return StepVerdict(Turn.WAIT, obstacle) if obstacle else StepVerdict(Turn.RERUN)
+    return StepVerdict(StepTurn.WAIT, obstacle) if obstacle else StepVerdict(StepTurn.RERUN)
 
 
 def outcome(step: StepRow, work: WorkRow | None) -> StepState | None:
@@ -92,17 +92,21 @@ def _held(uow: UnitOfWork, job: LotJobRow, lot: str) -> str:
 
 def _cause(locks: LockTables, row: StatusRow) -> str:
     """Return the dataset whose hold is the cause of a hold on a lot."""
-    held = locks.reasons.get((row.dataset_id, row.lot))
-    causes = [reason for reason in (held.reasons if held else ()) if reason != QUALITY]
+    reasons_row = locks.reasons.get((row.dataset_id, row.lot))
+    causes = [
+        dataset_id
+        for dataset_id in (reasons_row.reasons if reasons_row else ())
+        if dataset_id != QUALITY
+    ]
     return causes[0] if causes else row.dataset_id
 
 
 def _is_current(locks: LockTables, job: LotJobRow, work: WorkRow) -> bool:
     """Whether the last claim read the current versions of all inputs."""
     for dataset_id in job.input_ids:
-        own = locks.inputs.get((dataset_id, work.job_id, work.lot))
-        there = locks.outputs.get((dataset_id, work.lot))
-        if own is None or there is None or own.version_id != there.version_id:
+        consumed = locks.inputs.get((dataset_id, work.job_id, work.lot))
+        current = locks.outputs.get((dataset_id, work.lot))
+        if consumed is None or current is None or consumed.version_id != current.version_id:
             return False
     return True
 
@@ -112,9 +116,9 @@ def _obstacle(locks: LockTables, job: LotJobRow, lot: str) -> str:
     if rules.held_gate(locks, job) is not None:
         return "the job, or a dataset of it, is on hold"
     for dataset_id in job.input_ids:
-        there = locks.outputs.get((dataset_id, lot))
-        if there is None:
+        input_row = locks.outputs.get((dataset_id, lot))
+        if input_row is None:
             return "an input has no such lot"
-        if not readable(Status(there.status)):
-            return f"an input is {there.status}"
+        if not readable(Status(input_row.status)):
+            return f"an input is {input_row.status}"
     return ""

@@ -20,9 +20,9 @@ from penstock.operations.replays.commands import (
     RecordStepEnds,
     StartReplay,
 )
-from penstock.operations.replays.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
+from penstock.operations.replays.plan import STEPS_MAX, Ordered, ReplayPlan, find_steps, make_plan
 from penstock.operations.replays.rows import NewStep, ReplayRequest, ReplayRow, StepRow
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState, StepState, WorkState
 from penstock.telemetry import logs
 
@@ -50,7 +50,7 @@ class StepShown(Shape, frozen=True):
     now: WorkState | None
 
 
-class Progress(Shape, frozen=True):
+class ReplayProgress(Shape, frozen=True):
     """The progress of a replay; `versions` are the bad versions if its target is one lot.
 
     `stale` counts the steps that were not begun and were stale when the replay ended: their own
@@ -88,14 +88,18 @@ class Progress(Shape, frozen=True):
         return False
 
 
-class Replays(Operations[ReplayRow, Progress]):
+class Replays(Operations[ReplayRow, ReplayProgress]):
     """Plans, starts and steps replays."""
 
     kind = REPLAYS
 
     def plan(
-        self, target: Target, *, at_once: int = MAX_RUNNING, may: Allowed = lambda namespace: None
-    ) -> Plan:
+        self,
+        target: ReplayTarget,
+        *,
+        at_once: int = MAX_RUNNING,
+        may: Allowed = lambda namespace: None,
+    ) -> ReplayPlan:
         """Return what a replay would do now; nothing is written.
 
         `may` raises an error if the caller may not see the jobs of a namespace.
@@ -110,11 +114,11 @@ class Replays(Operations[ReplayRow, Progress]):
         replay_id: str,
         who: str,
         why: str,
-        target: Target,
+        target: ReplayTarget,
         *,
         max_running: int = MAX_RUNNING,
         may: Allowed = lambda namespace: None,
-    ) -> Progress:
+    ) -> ReplayProgress:
         """Begin a replay. The same start under the same id only returns its progress.
 
         `may` raises an error if the caller may not resubmit lots of the jobs of a namespace.
@@ -132,7 +136,7 @@ class Replays(Operations[ReplayRow, Progress]):
         self._writes.submit(command).result()
         return self.status(row_id)
 
-    def step(self, operation_id: str) -> Progress:
+    def step(self, operation_id: str) -> ReplayProgress:
         """Record what has ended and set the next steps going; safe to call at any time."""
         row_id = ids.run_id(operation_id)
         if self._has_ended_steps(row_id):
@@ -202,12 +206,12 @@ class Replays(Operations[ReplayRow, Progress]):
                 return [_shown(columns) for columns in tx.fetch("read_replay_steps", **which)]
             return _in_state(tx, row.id, state, first, most)
 
-    def _progress(self, tx: Transaction, row: ReplayRow) -> Progress:
+    def _progress(self, tx: Transaction, row: ReplayRow) -> ReplayProgress:
         counts = row.step_counts
         micros = elapsed(row, self._clock())
         going = _in_state(tx, row.id, StepState.GOING) if counts.going else []
         failed = _in_state(tx, row.id, StepState.FAILED) if counts.failed else []
-        return Progress(
+        return ReplayProgress(
             id=row.id,
             namespace=row.namespace,
             target=row.request.target.sentence,

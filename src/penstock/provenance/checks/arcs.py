@@ -1,4 +1,4 @@
-"""What always holds of arcs, their parts and their failed attempts."""
+"""Invariants of arcs, their parts and their failed attempts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What always holds of the catalog."""
+"""Invariants of the catalog."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class _Shape(Row, frozen=True):
 
     @property
     def edges(self) -> set[IoKey]:
-        """What the job reads and writes."""
+        """The datasets that the job reads and writes."""
         sides = (Role.INPUT, self.inputs), (Role.OUTPUT, self.outputs)
         return {
             (role, ids.dataset_id(each.namespace, each.name))
@@ -31,14 +31,14 @@ class _Shape(Row, frozen=True):
 
 
 def current_edges_agree(grounds: Grounds) -> Iterator[str]:
-    """Edges that are current, and neither of a job's version nor of a run that goes on."""
+    """Yield current edges that belong neither to a job's version nor to an open run."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(_Shape, "shapes_of_jobs_from", after=after, most=PAGE):
             after = page[-1].job_id
             held: dict[str, set[IoKey]] = defaultdict(set)
-            found = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
-            for job_id, role, dataset_id, _ in found:
+            edges = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
+            for job_id, role, dataset_id, _ in edges:
                 held[job_id].add((role, dataset_id))
             for job in page:
                 yield from _edges_of(tx, job, held[job.job_id])

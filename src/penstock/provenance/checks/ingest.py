@@ -1,4 +1,4 @@
-"""What always holds of batches, ingest jobs and what is stored."""
+"""Invariants of batches, ingest jobs and stored objects."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from penstock.provenance.checks.invariant import FOUND_MAX, PAGE, Grounds, Invar
 from penstock.states import BatchState
 
 UNPUBLISHED: Final = "it is not published as a lot"  # in the message of a batch
-# What `ingest check` looks for, asked here in a snapshot so that no writer waits.
+# The checks of `ingest check`, here in a snapshot so that no writer waits.
 _QUEUE: Final = (
     ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that is not there"),
     ("ingest_locks_without_session", "{0} is locked by a session that is over"),
@@ -22,7 +22,7 @@ _QUEUE: Final = (
 
 
 def queue(grounds: Grounds) -> Iterator[str]:
-    """What no crash should have left in the queue, wherever that is kept."""
+    """Yield entries that no crash should have left in the queue, in any backend."""
     if grounds.context.settings.queue != IN_DATABASE:
         for finding in grounds.context.store.check():
             yield f"{finding.target} {finding.what}"
@@ -34,7 +34,7 @@ def queue(grounds: Grounds) -> Iterator[str]:
 
 
 def reported_batches(grounds: Grounds) -> Iterator[str]:
-    """Batches that were reported and are no lot, nor wait for the end of their interval."""
+    """Yield reported batches that are no lot and wait for no interval to end."""
     store = grounds.context.store
     for status in (BatchState.COMPLETED, BatchState.FAILED):
         before: str | None = None
@@ -52,13 +52,13 @@ def reported_batches(grounds: Grounds) -> Iterator[str]:
 
 
 def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
-    """Whether a batch has to be a lot: its message says so if it could not be."""
+    """Whether a batch must be a lot: its message tells if it could not be."""
     with grounds.database.read() as tx:
         [(since,)] = tx.fetch("batches_are_lots_since")
     try:
         batch = grounds.context.store.batch(batch_id)
         interval = grounds.context.collection(batch.collection).interval
-    except NotFound:  # it was cleaned away, or its collection is gone
+    except NotFound:  # it was removed, or its collection is gone
         return False
     if batch.report is None or UNPUBLISHED in batch.message or batch.last_modified <= since:
         return False
@@ -66,7 +66,7 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
 
 
 def stored_objects(grounds: Grounds) -> Iterator[str]:
-    """Stored objects of which files are lost or, if every byte is read, damaged."""
+    """Yield stored objects with lost files or, if every byte is read, damaged ones."""
     if not grounds.deep:
         for finding in lost_files.check(grounds.context, grounds.database, grounds.stop.is_set):
             yield f"{finding.target} {finding.what}"
@@ -85,7 +85,7 @@ def stored_objects(grounds: Grounds) -> Iterator[str]:
 
 
 def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
-    """What is wrong with one stored object."""
+    """Yield the faults of one stored object."""
     try:
         depository = grounds.context.depository(grounds.context.collection(collection))
         yield from (f"object {ark}: {fault}" for fault in depository.verify(ark))

@@ -1,4 +1,4 @@
-"""What always holds of claims, status rows and what jobs have to do."""
+"""Invariants of claims, status rows and work."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -31,14 +31,14 @@ class _LotJob(Row, frozen=True):
 
 
 def ended_claims(grounds: Grounds) -> Iterator[str]:
-    """Runs of claims that are over, and that have not ended themselves."""
+    """Yield runs of ended claims that have not ended."""
     after = NO_ID
     with grounds.database.read() as tx:
         while runs := tx.rows(_OpenRun, "open_runs_with_lots", after=after, most=PAGE):
             after = runs[-1].id
             for run in runs:
                 facet = lot_facet(run.facets)
-                # Without an attempt nobody was given a claim: others report what they like.
+                # Without an attempt there was no claim: such runs are only reported.
                 if facet is None or not facet.attempt:
                     continue
                 lots = list(facet.all_lots)
@@ -49,7 +49,7 @@ def ended_claims(grounds: Grounds) -> Iterator[str]:
 
 
 def work_agrees(grounds: Grounds) -> Iterator[str]:
-    """What jobs have to do, worked out anew from the status rows."""
+    """Yield work that differs from the work derived from the status rows."""
     now, after = grounds.clock(), NO_ID
     with grounds.database.read() as tx:
         while jobs := tx.rows(_LotJob, "every_lot_job_from", after=after, most=PAGE):
@@ -84,13 +84,13 @@ def _derived(
 ) -> Iterator[tuple[WorkRow, WorkState, int]]:
     uow = UnitOfWork()
     uow.open(tx)
-    room = uow.tables(LockTables)
-    rules.prefetch(room, job, lots)
+    locks = uow.tables(LockTables)
+    rules.prefetch(locks, job, lots)
     for lot in lots:
-        row = room.work.get((job.job_id, lot))
+        row = locks.work.get((job.job_id, lot))
         if row is not None and row.state != WorkState.RUNNING:
-            state = rules.standing(room, job, lot, later=row.not_before > now)
-            yield row, state, rules.is_unmade(room, job, lot)
+            state = rules.standing(locks, job, lot, later=row.not_before > now)
+            yield row, state, rules.is_unmade(locks, job, lot)
 
 
 def _whole(unmade: int) -> str:
@@ -99,7 +99,7 @@ def _whole(unmade: int) -> str:
 
 def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
     if row.state == WorkState.LATER and state == WorkState.READY:
-        return 0 < row.not_before <= now  # the sweep that lets it go on is due
+        return 0 < row.not_before <= now  # lease expiry is due
     return row.state == state
 
 

@@ -1,4 +1,4 @@
-"""What always holds of manifests, of the objects behind them, and of the outbox."""
+"""Invariants of manifests, of their objects, and of the outbox."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class _Noted(Row, frozen=True):
 
 
 def manifest_files(grounds: Grounds) -> Iterator[str]:
-    """Manifests of READY lots that are not in the store, or, looked at deeply, not as noted."""
+    """Yield manifests of READY lots that are not in the store or, in a deep check, have changed."""
     objects = grounds.objects()
     with ThreadPoolExecutor(grounds.readers, thread_name_prefix="check") as pool:
         for page in _pages(grounds):
@@ -69,7 +69,7 @@ def _check_note(row: _Noted, manifest: Manifest) -> None:
 
 
 def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
-    """What readers get, some at a time, each page in a snapshot of its own."""
+    """Yield the manifests of current versions by pages, each page in its own snapshot."""
     dataset_id, lot = NO_ID, ""
     while not grounds.stop.is_set():
         with grounds.database.read() as tx:
@@ -83,7 +83,7 @@ def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
 
 
 def _confirmed(grounds: Grounds, missed: list[tuple[_Noted, str]]) -> Iterator[tuple[_Noted, str]]:
-    """Those that are still what readers get: a lot may have changed since it was looked up."""
+    """Return those that are still current: a lot may have changed since the lookup."""
     if not missed:
         return
     keys = [f"{row.dataset_id}{row.version_id}{row.lot}" for row, _ in missed]
@@ -93,7 +93,7 @@ def _confirmed(grounds: Grounds, missed: list[tuple[_Noted, str]]) -> Iterator[t
 
 
 def manifest_items(grounds: Grounds) -> Iterator[str]:
-    """Items of READY lots that are not there with their size and digest; every byte is read."""
+    """Yield items of READY lots that lack their size and digest; every byte is read."""
     if not grounds.deep:
         return
     objects = grounds.objects()
@@ -124,7 +124,7 @@ def _item_faults(
 
 
 def failed_attempts(grounds: Grounds) -> Iterator[str]:
-    """Items that an attempt wrote which is not the one that the manifest is of, or that failed."""
+    """Yield manifest items that another attempt wrote, or one that failed."""
     if not grounds.deep:
         return
     objects = grounds.objects()
@@ -133,7 +133,7 @@ def failed_attempts(grounds: Grounds) -> Iterator[str]:
             try:
                 entries = list(listed(objects, read_manifest(objects, row.key, None)))
             except PenstockError:
-                continue  # told by `manifest-files`
+                continue  # reported by `manifest-files`
             strange = [fault for entry in entries if (fault := _stranger(objects, entry))]
             bad = _failed_parts(grounds, {entry.manifest for entry in entries if entry.part})
             yield from (f"lot {row.lot}, version {row.version_id}: {f}" for f in [*strange, *bad])
@@ -149,7 +149,7 @@ def _stranger(objects: Objects, entry: Listed) -> str | None:
 
 
 def _failed_parts(grounds: Grounds, manifests: set[Manifest]) -> Iterator[str]:
-    """A part that is done is kept although its lot's attempt fails; one that failed is not."""
+    """Return failed parts. A finished part is kept although the attempt on the lot failed."""
     runs = {
         ids.derived_id("part", manifest.attempt[:36], manifest.part): manifest
         for manifest in manifests

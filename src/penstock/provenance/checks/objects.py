@@ -1,4 +1,4 @@
-"""What always holds of keys that others read, and of what attempts leave in the object store."""
+"""Invariants of public keys, and of data that attempts leave in the object store."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ from penstock.states import ManifestState
 
 
 def stale_keys(grounds: Grounds) -> Iterator[str]:
-    """State keys and well-known manifests of arcs that do not follow the database."""
+    """Yield state keys and well-known manifests of arcs that do not follow the database."""
     if not grounds.deep:
         return
     objects = grounds.objects()
@@ -32,14 +32,14 @@ def stale_keys(grounds: Grounds) -> Iterator[str]:
             if not lots:
                 break
             odd = dict.fromkeys(lot for lot, _ in sync.differences(lots))
-            # An engine may have written them meanwhile: only what is still so counts.
+            # An engine may have written them meanwhile, so look again.
             for lot, fault in sync.differences(list(odd)) if odd else ():
                 yield f"lot {lot} of arc {arc.namespace}/{arc.name}: {fault}"
             after = lots[-1]
 
 
 def stale_arrivals(grounds: Grounds) -> Iterator[str]:
-    """Well-known manifests of what arrived that are not those that were published last."""
+    """Yield well-known manifests of arrived lots that are not the last published ones."""
     if not grounds.deep:
         return
     with grounds.database.read() as tx:
@@ -64,11 +64,11 @@ def stale_arrivals(grounds: Grounds) -> Iterator[str]:
 
 
 def _is_arrived_shown(grounds: Grounds, dataset_id: str, ref: DatasetRef, lot: str) -> bool:
-    """Whether the well-known key follows the database; a watcher may just be writing it."""
+    """Whether the well-known key follows the database; a watcher may be writing it."""
     for _ in range(2):
         with grounds.database.read() as tx:
-            held = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
-            versions = [row.version_id for row in held if row.version_id is not None]
+            status_rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
+            versions = [row.version_id for row in status_rows if row.version_id is not None]
             manifests = manifest_rows(tx, versions).values()
         try:
             if all(is_shown(grounds.objects(), lot, ref, row) for row in manifests):
@@ -79,7 +79,7 @@ def _is_arrived_shown(grounds: Grounds, dataset_id: str, ref: DatasetRef, lot: s
 
 
 def orphans(grounds: Grounds) -> Iterator[str]:
-    """Objects that an attempt which has ended left behind, and that nothing lists."""
+    """Yield objects of ended attempts that no manifest lists."""
     if not grounds.deep:
         return
     for page in OrphanSearch(grounds.database, grounds.objects()).pages():

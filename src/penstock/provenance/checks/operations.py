@@ -1,4 +1,4 @@
-"""What always holds of backfills and replays, also while they are moved on or forgotten."""
+"""Invariants of backfills and replays, which hold also during steps and pruning."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -28,7 +28,7 @@ _ACTIVE: Final = frozenset({ReplayState.RUNNING, ReplayState.PAUSED})
 
 
 class _StepCounts(Struct, frozen=True):
-    """What a replay counts of its steps."""
+    """The counts that a replay keeps of its steps."""
 
     pending: int = 0
     going: int = 0
@@ -49,7 +49,7 @@ _decode_counts = msgspec.json.Decoder(_StepCounts).decode
 
 
 def backfills_agree(grounds: Grounds) -> Iterator[str]:
-    """Backfills that count other lots than they have, or have ended too early."""
+    """Yield backfills with wrong counts, or that have ended too early."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(BackfillRow, "checked_backfills", after=after, most=PAGE):
@@ -63,9 +63,9 @@ def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
     shown, request, counts = f"backfill {row.id}", row.request, row.lot_counts
     if not request.start <= row.looked_to <= request.end:
         yield f"{shown} has looked to {row.looked_to}, which is out of its range"
-    for state, kept in (("done", counts.done), ("failed", counts.failed)):
-        if _differ(lots[state], kept, is_over=row.state in _ENDED):
-            yield f"{shown} counts {kept} lots as {state}, and there are {lots[state]}"
+    for state, count in (("done", counts.done), ("failed", counts.failed)):
+        if _differ(lots[state], count, is_over=row.state in _ENDED):
+            yield f"{shown} counts {count} lots as {state}, and there are {lots[state]}"
     if row.state == BackfillState.DONE and (
         lots["going"] or request.remaining(row.looked_to).count
     ):
@@ -73,7 +73,7 @@ def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
 
 
 def replays_agree(grounds: Grounds) -> Iterator[str]:
-    """Replays that count other steps than they have, or have ended too early."""
+    """Yield replays with wrong counts, or that have ended too early."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(_Replay, "checked_replays", after=after, most=PAGE):
@@ -86,9 +86,9 @@ def replays_agree(grounds: Grounds) -> Iterator[str]:
 def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
     shown, counts = f"replay {row.id}", _decode_counts(row.counts)
     for state in _StepCounts.__struct_fields__:
-        kept: int = getattr(counts, state)
-        if _differ(steps[state], kept, is_over=not row.is_open):
-            yield f"{shown} counts {kept} steps as {state}, and there are {steps[state]}"
+        count: int = getattr(counts, state)
+        if _differ(steps[state], count, is_over=not row.is_open):
+            yield f"{shown} counts {count} steps as {state}, and there are {steps[state]}"
     if row.state in _OVER and (counts.pending or counts.going):
         yield f"{shown} is {row.state}, and not all of its steps have ended"
     if bool(row.is_open) != (row.state in _ACTIVE or counts.going > 0):
@@ -96,7 +96,7 @@ def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
 
 
 def turns_agree(grounds: Grounds) -> Iterator[str]:
-    """Steps whose work does not wait for its turn, and work that waits for one in vain."""
+    """Yield steps whose work is not reserved, and work that is reserved without a step."""
     with grounds.database.read() as tx:
         for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
             yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
@@ -118,16 +118,16 @@ def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
             yield f"{shown} for replay {keeper}, which has no such step to begin"
 
 
-def _differ(found: int, kept: int, *, is_over: bool) -> bool:
-    """Whether a count is wrong; what is over may be being forgotten, a part at a time."""
-    return found > kept if is_over else found != kept
+def _differ(actual: int, count: int, *, is_over: bool) -> bool:
+    """Whether a count is wrong; an ended operation may be half pruned."""
+    return actual > count if is_over else actual != count
 
 
 def _counted(tx: Transaction, statement: str, ids: list[str]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for owner, state, total in tx.fetch(statement, ids=ids):
-        found.setdefault(owner, Counter())[state] = total
-    return found
+        counts.setdefault(owner, Counter())[state] = total
+    return counts
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (

@@ -1,4 +1,4 @@
-"""Asking every invariant, one after the other."""
+"""Checking all invariants, one after another."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,7 +12,9 @@ SHOWN_MAX = 20
 
 
 class Verdict(Shape, frozen=True):
-    """Whether an invariant holds: how much breaks it, `more` if that is not all, and the first."""
+    """The result of an invariant: the number of violations, `more` if that is not all, and the
+    first ones.
+    """
 
     name: str
     sentence: str
@@ -20,13 +22,15 @@ class Verdict(Shape, frozen=True):
     broken: int
     more: bool
     first: tuple[str, ...]
-    error: str | None = None  # why it could not be looked at
+    error: str | None = None  # why it could not be checked
 
 
 def check(
     grounds: Grounds, invariants: tuple[Invariant, ...] = ALL, *, shown: int = SHOWN_MAX
 ) -> Iterator[Verdict]:
-    """Every verdict, as soon as it is known. One that cannot be had does not stop the others."""
+    """Yield every result as soon as it is known. A check that cannot run does not stop the
+    others.
+    """
     for invariant in invariants:
         if grounds.stop.is_set():
             return

@@ -10,8 +10,9 @@ from penstock.catalog.shapes import Shape
 from penstock.catalog.text_schemas import LotName
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval
-from penstock.operations.backfills.rules import LISTED_MAX
-from penstock.operations.backfills.service import Backfills, Plan, Progress, Scope
+from penstock.operations.backfills.plan import BackfillPlan
+from penstock.operations.backfills.rules import LISTED_MAX, Scope
+from penstock.operations.backfills.service import BackfillProgress, Backfills
 from penstock.operations.operation import MAX_RUNNING
 from penstock.server.content import Body
 from penstock.server.parameters import Query
@@ -67,14 +68,14 @@ class BackfillsQuery(Query, frozen=True):
 class Begun(Shape, frozen=True):
     """The backfill that was begun or, of a dry run, what one would do."""
 
-    plan: Plan | None
-    backfill: Progress | None
+    plan: BackfillPlan | None
+    backfill: BackfillProgress | None
 
 
 class BackfillList(Shape, frozen=True):
     """The last backfills, newest first."""
 
-    backfills: Sequence[Progress]
+    backfills: Sequence[BackfillProgress]
 
 
 async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Begun:
@@ -107,26 +108,26 @@ async def list_backfills(call: Call, query: BackfillsQuery) -> BackfillList:
     return BackfillList(await call.door.in_thread(_backfills(call).last, query.limit, own))
 
 
-async def get_backfill(call: Call, backfill: str) -> Progress:
+async def get_backfill(call: Call, backfill: str) -> BackfillProgress:
     """Show how far a backfill is."""
     return await _own(call, backfill)
 
 
-async def _own(call: Call, backfill: str) -> Progress:
+async def _own(call: Call, backfill: str) -> BackfillProgress:
     """A backfill that the key may see."""
     found = await call.door.in_thread(_backfills(call).status, backfill)
     _require(call.key, found)
     return found
 
 
-def _require(key: Key, found: Progress) -> None:
+def _require(key: Key, found: BackfillProgress) -> None:
     key.require_own(found.namespace)
 
 
-def _moving(summary: str, move: Callable[[Backfills], Callable[..., Progress]]) -> Any:
+def _moving(summary: str, move: Callable[[Backfills], Callable[..., BackfillProgress]]) -> Any:
     """The handler that moves a backfill to another state."""
 
-    async def act(call: Call, backfill: str, body: WhyBody) -> Progress:
+    async def act(call: Call, backfill: str, body: WhyBody) -> BackfillProgress:
         await _own(call, backfill)
         moved = move(_backfills(call))
         return await call.door.in_thread(moved, backfill, call.key.name, body.why)

@@ -12,13 +12,13 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
 from penstock.lots.ids import check_lot
-from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.build import ArrivedObjects, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
 from penstock.provenance.shapes import Provenance
 from penstock.provenance.trace import FoundObject, Walk, walk_back
-from penstock.provenance.verify import Order, Verification
+from penstock.provenance.verify import Verification, VerificationOrder
 from penstock.server.parameters import DEPTH_MAX, Query, Time, moment
 from penstock.server.requests import Call
 from penstock.server.responses import NDJSON, Flow, lines
@@ -70,7 +70,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(asked)
+        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).build(asked)
 
     return await call.door.in_thread(work)
 
@@ -93,7 +93,7 @@ async def verify_lots(call: Call, namespace: str, dataset: str, query: VerifyQue
     name = await call.read(_name, namespace, dataset, query.lot)
     ground = grounds(plane)
     stop = threading.Event()
-    order = Order(query.lot, query.all_versions, query.upstream)
+    order = VerificationOrder(query.lot, query.all_versions, query.upstream)
     verification = Verification(
         plane.database,
         plane.objects,
@@ -117,10 +117,10 @@ def _name(tx: Transaction, namespace: str, dataset: str, lot: str | None) -> Lot
 
 def _walk(
     tx: Transaction, name: LotName, as_of: Micros | None, query: ProvenanceQuery
-) -> tuple[LotAt, Walk, Arrivals]:
+) -> tuple[LotAt, Walk, ArrivedObjects]:
     asked = lot_at(tx, name, as_of)
     walk = walk_back(tx, {asked.version_id: name.lot}, query.depth)
-    return asked, walk, Arrivals(tx, walk, query.files)
+    return asked, walk, ArrivedObjects(tx, walk, query.files)
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"

@@ -10,9 +10,9 @@ from penstock.access.keys import Role
 from penstock.catalog.shapes import Shape
 from penstock.clock import parse_time
 from penstock.operations.operation import MAX_RUNNING
-from penstock.operations.replays.plan import Plan
-from penstock.operations.replays.service import Progress, Replays, StepShown
-from penstock.operations.replays.target import Target
+from penstock.operations.replays.plan import ReplayPlan
+from penstock.operations.replays.service import ReplayProgress, Replays, StepShown
+from penstock.operations.replays.target import ReplayTarget
 from penstock.server.content import Body
 from penstock.server.parameters import Query, Time
 from penstock.server.requests import Call
@@ -80,7 +80,7 @@ class StepsQuery(Query, frozen=True):
 class ReplayList(Shape, frozen=True):
     """The last replays, newest first."""
 
-    replays: Sequence[Progress]
+    replays: Sequence[ReplayProgress]
 
 
 class StepList(Shape, frozen=True):
@@ -89,7 +89,7 @@ class StepList(Shape, frozen=True):
     steps: Sequence[StepShown]
 
 
-async def plan_replay(call: Call, query: PlanQuery) -> Plan:
+async def plan_replay(call: Call, query: PlanQuery) -> ReplayPlan:
     """Tell what a replay would do: its steps in order, and their cost by past durations.
 
     In it is each lot of a job whose last good run read what is bad, or anything made from it.
@@ -99,7 +99,7 @@ async def plan_replay(call: Call, query: PlanQuery) -> Plan:
     return await call.door.in_thread(lambda: replays.plan(_target(query), **asked))
 
 
-async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
+async def start_replay(call: Call, replay: str, body: ReplayBody) -> ReplayProgress:
     """Begin a replay under an id of the caller's choice; the same again changes nothing.
 
     Engines (`penstock arcs work`) set its steps going, `maxRunning` at a time, each when those
@@ -113,8 +113,8 @@ async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
     return _seen(found, call.key.namespace)
 
 
-def _target(asked: BadLots) -> Target:
-    return Target(
+def _target(asked: BadLots) -> ReplayTarget:
+    return ReplayTarget(
         namespace=asked.namespace,
         dataset=asked.dataset,
         lot=asked.lot,
@@ -136,7 +136,7 @@ async def list_replays(call: Call, query: ReplaysQuery) -> ReplayList:
     return ReplayList([_seen(each, own) for each in found])
 
 
-async def get_replay(call: Call, replay: str) -> Progress:
+async def get_replay(call: Call, replay: str) -> ReplayProgress:
     """Show how far a replay is."""
     found = await call.door.in_thread(_replays(call).status, replay)
     call.key.require_own(found.namespace)
@@ -152,7 +152,7 @@ async def list_replay_steps(call: Call, replay: str, query: StepsQuery) -> StepL
     return StepList(_seen_steps(found, call.key.namespace))
 
 
-def _seen(found: Progress, only: str | None) -> Progress:
+def _seen(found: ReplayProgress, only: str | None) -> ReplayProgress:
     """A replay, of whose steps a key for one namespace is told the jobs there."""
     going, failed = _seen_steps(found.under_way, only), _seen_steps(found.failures, only)
     return replace(found, under_way=going, failures=failed)
@@ -167,10 +167,10 @@ def _seen_steps(steps: Sequence[StepShown], only: str | None) -> list[StepShown]
     ]
 
 
-def _moving(summary: str, move: Callable[[Replays], Callable[..., Progress]]) -> Any:
+def _moving(summary: str, move: Callable[[Replays], Callable[..., ReplayProgress]]) -> Any:
     """The handler that moves a replay to another state."""
 
-    async def act(call: Call, replay: str, body: WhyBody) -> Progress:
+    async def act(call: Call, replay: str, body: WhyBody) -> ReplayProgress:
         await get_replay(call, replay)
         moved = move(_replays(call))
         found = await call.door.in_thread(moved, replay, call.key.name, body.why)

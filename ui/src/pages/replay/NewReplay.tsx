@@ -18,7 +18,7 @@ import { replayPlace } from "./progress";
 import { type Kind, kindOf, type Target, targetOf } from "./targets";
 import { newId, treeOf } from "./steps";
 
-type Plan = Schemas["penstock.operations.replays.plan.Plan"];
+type Plan = Schemas["ReplayPlan"];
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["lot", "A lot of a dataset"],
   ["job", "What a job made"],
