@@ -198,7 +198,7 @@ def test_an_iterable_that_fails_stores_nothing(objects: Objects) -> None:
 
 
 def test_a_source_that_is_gone_is_named(objects: Objects, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"the file .*/gone that is to be stored is not there"):
+    with pytest.raises(NotFound, match=r"the file .*/gone to be stored does not exist"):
         objects.put("key", tmp_path / "gone")
     assert not objects.exists("key")
 

@@ -67,7 +67,7 @@ def test_a_manifest_that_has_changed_or_is_lost_is_named(site: Site) -> None:
     content = site.objects.get(key)
     site.objects.put(key, content + b" ")
     [fault] = faults(site.verify("clean"))
-    assert (fault.where, "was noted when it was published" in (fault.what or "")) == (key, True)
+    assert (fault.where, "was recorded when it was published" in (fault.what or "")) == (key, True)
     site.objects.delete(key)
     [fault] = faults(site.verify("clean"))
     assert (fault.where, fault.what) == (key, "the manifest is not in the store")

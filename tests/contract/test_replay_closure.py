@@ -180,9 +180,7 @@ def test_a_deposit_can_be_bad(site: ReplaySite) -> None:
     assert found.target == "the lot of batch bid0000000001"
     begun = site.start(namespace="", batch="bid0000000001")
     assert (begun.namespace, begun.steps) == ("ns", 4)
-    with pytest.raises(
-        NotFound, match=r"batch nothing has become no lot: .* when no job of it is failed"
-    ):
+    with pytest.raises(NotFound, match=r"batch nothing has no lot: .* when no job of it is failed"):
         site.plan(namespace="", batch="nothing")
 
 

@@ -160,7 +160,7 @@ def test_a_fault_of_a_manifest_names_it_once(site: ArcSite, penstock: Terminal) 
     )
     whole[0].write_text("spoilt")
     [line] = penstock("verify", "shop/raw", LOT).err.splitlines()
-    assert (line.count("attempt="), "was noted when it was published" in line) == (1, True)
+    assert (line.count("attempt="), "was recorded when it was published" in line) == (1, True)
     [part, *_] = [path for path in parts if "part=" in str(path)]
     part.unlink()
     [line] = penstock("verify", "shop/loud", LOT).err.splitlines()

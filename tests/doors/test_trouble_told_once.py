@@ -13,8 +13,8 @@ DUTIES = (
     "leases were not looked at",
     "nothing was delivered",
     "the engine could not look for work",
-    "nothing was watched",
-    "backfills were not moved on",
+    "the watcher failed",
+    "operations were not stepped",
 )
 
 

@@ -154,7 +154,7 @@ REFUSED: list[tuple[str, str, type[PenstockError], str]] = [
     ("a.toml", "", Invalid, r"begin an arc with: \[arcs.NAME\]"),
     ("a.toml", "arcs = 3", Invalid, "arcs is not a table"),
     ("a.toml", "arcs.a = 3", Invalid, "arcs.a is not a table"),
-    ("a.toml", f"arc = 3\n{ARC}", Invalid, "'arc' is not known here; did you mean arcs?"),
+    ("a.toml", f"arc = 3\n{ARC}", Invalid, "'arc' is unknown; did you mean arcs?"),
     ("a.toml", f"{ARC}input = 3\n", Invalid, r"\[arcs.a\]: there is no 'input'; did you mean inp"),
     ("a.toml", f"{ARC}running_max = 0\n", Invalid, r"\[arcs.a\]: Expected `int` >= 1"),
     ("a.toml", f"{ARC}running_max = '1'\n", Invalid, r"Expected `int \| null`|Expected `int`"),

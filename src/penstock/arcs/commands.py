@@ -99,7 +99,7 @@ class ApplyArc(Write, frozen=True):
         if running := [row for row in open_lots if row.state == WorkState.RUNNING]:
             arc, first = self.arc, running[0]
             raise Conflict(
-                f"{len(running)} lots of job {arc.namespace}/{arc.name} are being worked on, lot "
+                f"{len(running)} lots of job {arc.namespace}/{arc.name} are running, lot "
                 f"{first.lot} by {first.owner!r}; it can become an arc when they are done or "
                 "released"
             )

@@ -48,7 +48,7 @@ def read_declarations(path: Path) -> Declared:
     for key in tables:
         if key not in (*TABLES, *SETTINGS):
             instead = _near(key, (_ARCS, _ARRIVALS, *_DEFAULTS))
-            raise Invalid(f"{path}: {key!r} is not known here; {instead}")
+            raise Invalid(f"{path}: {key!r} is unknown; {instead}")
     defaults = {key: tables[key] for key in _DEFAULTS if key in tables}
     arcs = tuple(
         read_arc({"name": name, **defaults, **table}, f"{path}, [{_ARCS}.{name}]")

@@ -181,7 +181,7 @@ def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[Arc
     rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=arc.job_id, lots=[check_lot(lot)])
     if not rows:
         raise NotFound(
-            f"arc {namespace}/{name} has never met lot {lot}; {ask_why(namespace, name, lot)}"
+            f"arc {namespace}/{name} has no work on lot {lot}; {ask_why(namespace, name, lot)}"
         )
     return arc, rows[0]
 

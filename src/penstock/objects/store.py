@@ -373,11 +373,9 @@ def _source(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise NotFound(f"the file {path} that is to be stored is not there") from error
+        raise NotFound(f"the file {path} to be stored does not exist") from error
     except OSError as error:
-        raise Unavailable(
-            f"the file {path} that is to be stored cannot be read: {error}"
-        ) from error
+        raise Unavailable(f"the file {path} to be stored cannot be read: {error}") from error
 
 
 def _whole(key: str, chunks: Iterable[bytes]) -> bytes:

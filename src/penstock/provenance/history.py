@@ -56,12 +56,12 @@ def lot_at(tx: Transaction, name: LotName, as_of: Micros | None) -> LotAt:
     now = row[0] if row is not None else None
     if as_of is None:
         if now is None:
-            raise NotFound(f"{name} has no version: it was never made, or is not known")
+            raise NotFound(f"{name} has no version: it was never made, or is unknown")
         return LotAt(name, None, now, is_current=True)
     earlier = [each for each in publications(tx, name, now) if each.at <= as_of]
     if not earlier:
         raise NotFound(
-            f"{name} had no version at {format_time(as_of)}: it was made later, or what is known "
+            f"{name} had no version at {format_time(as_of)}: it was made later, or the record "
             "of that time was pruned"
         )
     found = earlier[-1].version_id

@@ -54,7 +54,7 @@ def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
     content = objects.get(key)
     found = hashlib.sha256(content).hexdigest()
     if digest is not None and found != digest:
-        raise Invalid(f"{key} has sha256 {found}, and {digest} was noted when it was published")
+        raise Invalid(f"{key} has sha256 {found}, but {digest} was recorded when it was published")
     return decode(content, f"{objects.url}/{key}")
 
 
@@ -107,7 +107,7 @@ def _is_there(store: Objects, key: str) -> bool:
 def _algorithm(digest: str | None) -> str:
     name = (digest or "").rpartition(":")[0].lower().replace("-", "")
     if name and name not in hashlib.algorithms_guaranteed:
-        raise Invalid(f"its digest {digest} is of an algorithm that is not known here")
+        raise Invalid(f"its digest {digest} has an unknown algorithm")
     return name or "sha256"
 
 

@@ -55,7 +55,7 @@ class KeyPattern:
                 "or {lot}: one of the three"
             )
         if kinds[0] and not self.fields >= {"year", "month", "day"}:
-            raise Invalid(f"pattern {text!r} does not tell the day; add {{year}}{{month}}{{day}}")
+            raise Invalid(f"pattern {text!r} has no day; add {{year}}{{month}}{{day}}")
         if "minute" in self.fields and "hour" not in self.fields:
             raise Invalid(f"pattern {text!r} has {{minute}} without {{hour}}; add {{hour}}")
         pieces = [_FIELD.split(piece) for piece in text.split("*")]
@@ -65,7 +65,7 @@ class KeyPattern:
         """Refuse an interval that is finer than the time in the keys."""
         needed = _FINEST.get(interval, "minute")
         if "epoch" not in self.fields and needed not in self.fields:
-            raise Invalid(f"the pattern tells no {needed}; {interval} lots need {{{needed}}} in it")
+            raise Invalid(f"the pattern has no {needed}; {interval} lots need {{{needed}}} in it")
 
     def time_of(self, key: str) -> Micros | None:
         """Return the time of a key; None if the key does not match or has no valid date."""

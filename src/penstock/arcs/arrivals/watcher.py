@@ -188,7 +188,7 @@ class Watcher:
 
     def _run(self) -> None:
         has_more = False
-        trouble = logs.Trouble(log, "nothing was watched, and will be again")
+        trouble = logs.Trouble(log, "the watcher failed; retrying")
         while not self._stopped.wait(0 if has_more else self._every_seconds):
             has_more = False
             try:
@@ -197,7 +197,7 @@ class Watcher:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("nothing was watched, and will be again")
+                log.exception("the watcher failed; retrying")
 
 
 def _first_key(row: ArrivalRow, store: Objects) -> str:

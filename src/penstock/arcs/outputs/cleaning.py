@@ -31,11 +31,11 @@ class GiveUpParts(Admin, frozen=True):
         where = f"arc {self.namespace}/{self.name}"
         work = uow.tables(LockTables).work.get((row.job_id, self.lot))
         if work is None:
-            raise NotFound(f"{where} has never met lot {self.lot}: there is nothing to clean")
+            raise NotFound(f"{where} has no work on lot {self.lot}: there is nothing to clean")
         if work.state == WorkState.RUNNING:
             raise Conflict(
-                f"lot {self.lot} of {where} is being worked on by {work.owner!r}; clean it when "
-                "that has ended, or release its lock first"
+                f"lot {self.lot} of {where} is being run by {work.owner!r}; clean it when "
+                "that has ended, or end its claim first"
             )
         tables = uow.tables(ArcTables)
         end_parts_left(uow, row.job_id, self.lot, now)

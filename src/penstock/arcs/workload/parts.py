@@ -34,7 +34,7 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
                 "some text without control characters"
             )
     if len(parts) > PARTS_MAX:
-        raise Invalid(f"the lot splits into {len(parts)} parts; {PARTS_MAX} are the most")
+        raise Invalid(f"the lot splits into {len(parts)} parts; the limit is {PARTS_MAX}")
     return {
         name: tuple(
             replace(lot, uris=tuple(items.get(index, ()))) for index, lot in enumerate(inputs)

@@ -194,7 +194,7 @@ def _of_batch(tx: Transaction, target: ReplayTarget) -> ReplayTarget:
     row = tx.fetch_one("replay_lot_of_batch", batch=target.batch)
     if row is None:
         raise NotFound(
-            f"batch {target.batch} has become no lot: it does when it is reported, if its "
+            f"batch {target.batch} has no lot: it gets one when it is reported, if its "
             "collection has a dataset; where lots are intervals, when no job of it is failed any "
             "more"
         )

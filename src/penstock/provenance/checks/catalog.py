@@ -51,7 +51,7 @@ def _edges_of(tx: Transaction, job: _Shape, held: set[IoKey]) -> Iterator[str]:
     if odd := held - wanted:
         going = tx.fetch("going_edges_of_job", job_id=job.job_id)
         for role, dataset_id in sorted(odd - {(role, dataset) for _, role, dataset in going}):
-            yield f"{shown} shows dataset {dataset_id} as {role}, and nothing says so"
+            yield f"{shown} shows dataset {dataset_id} as {role} without a source"
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
@@ -69,61 +69,61 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     by_statement(
         "pinned-versions",
-        "what runs read and wrote is there, and what a run wrote is its own",
+        "versions that runs read and wrote exist, and a run wrote its own",
         "broken_pins",
-        "run {} has as {} of dataset {} version {}, which is not there or not its own",
+        "run {} has as {} of dataset {} version {}, which does not exist or is not its own",
     ),
     by_statement(
         "run-counts",
-        "jobs count their runs and versions rightly",
+        "the counts of runs and versions of jobs are right",
         "broken_run_counts",
-        "job {}/{} counts {} runs and {} versions, and there are others",
+        "job {}/{} counts {} runs and {} versions, which is wrong",
     ),
     by_statement(
         "version-counts",
-        "datasets count their versions rightly and know the latest",
+        "the counts and latest versions of datasets are right",
         "broken_version_counts",
-        "dataset {}/{} counts {} versions, the latest V{}, and there are others",
+        "dataset {}/{} counts {} versions, the latest V{}, which is wrong",
     ),
     by_statement(
         "latest-runs",
         "jobs show their newest run and its state",
         "broken_latest_runs",
-        "job {}/{} shows run {} as its newest, {}, and that is not so",
+        "job {}/{} shows run {} as its newest, {}, which is wrong",
     ),
     by_statement(
         "job-versions",
-        "the version of its job that a run has is there, and no younger than the run",
+        "the job version of a run exists, and is not newer than the run",
         "broken_job_versions",
-        "run {} of job {}/{} has version {}, which is not there or began after it",
+        "run {} of job {}/{} has version {}, which does not exist or is newer",
     ),
     by_statement(
         "tallies",
-        "namespaces count their visible datasets and jobs rightly",
+        "the counts of visible datasets and jobs of namespaces are right",
         "broken_tallies",
-        "{} of namespace {} in state {!r} are counted as {}, and there are {}",
+        "{} of namespace {} in state {!r} are counted as {}, but there are {}",
     ),
     by_statement(
         "event-counts",
-        "events are counted rightly by the hour",
+        "the hourly counts of events are right",
         "broken_event_counts",
-        "in the hour {}, events {} are counted as {}, and there are {}",
+        "in the hour {}, events {} are counted as {}, but there are {}",
     ),
     by_statement(
         "search",
-        "every dataset and job is found by search as what it is",
+        "search finds every dataset and job with its current fields",
         "broken_search_docs",
-        "{} {}/{} is not found as it is, or is no more",
+        "{} {}/{} is found with old fields, or was deleted",
     ),
     by_statement(
         "edges",
-        "jobs show what their runs have read and written",
+        "jobs show the datasets that their runs read and wrote",
         "broken_job_edges",
         "job {0}/{1} does not show dataset {3} as {2}, as run {4} has it",
     ),
     Invariant(
         "current-edges",
-        "current are the edges of jobs' current versions and of runs that go on, and no others",
+        "exactly the edges of jobs' current versions and of open runs are current",
         current_edges_agree,
     ),
 )

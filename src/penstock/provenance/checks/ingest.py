@@ -13,10 +13,10 @@ from penstock.states import BatchState
 UNPUBLISHED: Final = "it is not published as a lot"  # in the message of a batch
 # The checks of `ingest check`, here in a snapshot so that no writer waits.
 _QUEUE: Final = (
-    ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that is not there"),
-    ("ingest_locks_without_session", "{0} is locked by a session that is over"),
-    ("ingest_wrong_tallies", "batch {0} counts its jobs in {1} wrongly: there are {2}"),
-    ("ingest_wrong_totals", "all batches count their jobs in {1} wrongly: there are {2}"),
+    ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that does not exist"),
+    ("ingest_locks_without_session", "{0} is locked by a session that has ended"),
+    ("ingest_wrong_tallies", "batch {0} has a wrong count of jobs in {1}: there are {2}"),
+    ("ingest_wrong_totals", "the total of jobs in {1} is wrong: there are {2}"),
     ("ingest_stuck_batches", "batch {0} is processing, but no job of it is"),
 )
 
@@ -45,10 +45,10 @@ def reported_batches(grounds: Grounds) -> Iterator[str]:
             has_lot = {row[0] for row in rows}
             for batch in page:
                 if batch.id not in has_lot and _wants_lot(grounds, batch.id):
-                    yield f"batch {batch.id} is reported, and no lot"
+                    yield f"batch {batch.id} is reported, but is no lot"
     with grounds.database.read() as tx:
         for batch_id, lot in tx.fetch("broken_batch_lots", most=FOUND_MAX):
-            yield f"batch {batch_id} is published as lot {lot}, which is not there"
+            yield f"batch {batch_id} is published as lot {lot}, which does not exist"
 
 
 def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
@@ -96,12 +96,12 @@ def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     Invariant(
         "ingest-queue",
-        "an ingest job is in one stage and on one side of its batch, and counted there",
+        "an ingest job is in one stage and one state of its batch, and counted there",
         queue,
     ),
     Invariant(
         "batch-lots",
-        "a batch that was reported is a lot, or part of one",
+        "a reported batch is a lot, or part of one",
         reported_batches,
     ),
     by_statement(
@@ -112,7 +112,7 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     by_statement(
         "object-writers",
-        "nobody may write what is stored already",
+        "no ingest job may write an object that is stored already",
         "broken_ark_writers",
         "ingest job {1} may still write {0}, although its version is stored",
     ),

@@ -45,7 +45,7 @@ def ended_claims(grounds: Grounds) -> Iterator[str]:
                 work = tx.rows(WorkRow, "lot_work_by_lots", job_id=run.job_id, lots=lots)
                 held = (w.state == WorkState.RUNNING and w.run_id == run.id for w in work)
                 if not any(held):
-                    yield f"run {run.id} on lot {facet.lot} is {run.state}, and its claim is over"
+                    yield f"run {run.id} on lot {facet.lot} is {run.state}, but its claim has ended"
 
 
 def work_agrees(grounds: Grounds) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
     shown = f"job {named.namespace}/{named.name}"
     [job] = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=[named.job_id])
     if len({*job.input_ids}) + len({*job.output_ids}) != named.wires:
-        yield f"{shown} is not found by the datasets that it reads and writes, or by others"
+        yield f"{shown} is not listed under its datasets, or is listed under others"
     after = ""
     while page := tx.fetch("work_of_job_from", job_id=job.job_id, after=after, most=PAGE):
         lots = [lot for (lot,) in page]
@@ -74,9 +74,9 @@ def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
                 yield f"lot {row.lot} of {shown} is {row.state}, and should be {state}"
             if row.state == WorkState.DONE and job.stated and row.unmade != unmade:
                 said, found = _whole(row.unmade), _whole(unmade)
-                yield f"lot {row.lot} of {shown} counts as {said}, and is {found}"
+                yield f"lot {row.lot} of {shown} is recorded as {said}, but is {found}"
             if row.lot_key != sort_key(row.lot):
-                yield f"lot {row.lot} of {shown} is in the wrong place of the order of work"
+                yield f"lot {row.lot} of {shown} has the wrong position in the order of work"
 
 
 def _derived(
@@ -94,7 +94,7 @@ def _derived(
 
 
 def _whole(unmade: int) -> str:
-    return "lacking in an output" if unmade else "in all outputs"
+    return "missing in an output" if unmade else "in all outputs"
 
 
 def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
@@ -106,56 +106,56 @@ def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     by_statement(
         "one-writer",
-        "a lot of a dataset has one writer at most",
+        "a lot of a dataset has at most one writer",
         "broken_writers",
         "lot {2} of {0}/{1} has {3} writers",
     ),
     by_statement(
         "live-claims",
-        "a live claim is one run of its job, and that is RUNNING",
+        "a live claim has one run of its job, which is RUNNING",
         "broken_claims",
         "job {}/{} works on lot {} in run {}, which is {}",
     ),
     Invariant(
         "ended-claims",
-        "the run of a claim that is over has ended, so there is one live claim for a job and lot",
+        "the run of an ended claim has ended, so a job has at most one live claim on a lot",
         ended_claims,
     ),
     by_statement(
         "locks",
-        "whatever is locked by work is locked by a live claim",
+        "only live claims lock lots",
         "broken_locks",
         "lot {2} of {0}/{1} is RUNNING as {3} of run {4}, which has no live claim on it",
     ),
     by_statement(
         "claimed-inputs",
-        "a live claim holds what its run reads, in the version that was pinned",
+        "a live claim locks the inputs of its run, in their pinned versions",
         "broken_claimed_inputs",
         "job {0}/{1} works on lot {2} without its lock on {3}/{4}, or with another version",
     ),
     by_statement(
         "ready-lots",
-        "a lot that is READY has a version that a completed run, or nobody's run, has published",
+        "a lot that is READY has a version that a completed run, or no run, has published",
         "broken_ready_lots",
         "lot {2} of {0}/{1} is READY in version {3}, which is {4}",
     ),
     by_statement(
         "holds",
-        "a lot that is held is held for something, and what holds nothing is forgotten",
+        "a lot on hold has a reason, and reasons without a hold are deleted",
         "broken_holds",
         "lot {2} of {0}/{1} is {3}, held for {4}",
     ),
     by_statement(
         "consumed-lots",
-        "what was consumed is remembered in a version that exists",
+        "consumed versions exist",
         "broken_consumed_lots",
-        "job {0}/{1} has consumed lot {4} of {2}/{3} in version {5}, which is not there",
+        "job {0}/{1} has consumed lot {4} of {2}/{3} in version {5}, which does not exist",
     ),
-    Invariant("work", "what jobs have to do follows from the status rows", work_agrees),
+    Invariant("work", "work follows from the status rows", work_agrees),
     by_statement(
         "met-lots",
-        "every lot that can be read was met by every job that is wired to read it",
+        "every READY lot has work for every job that is wired to read it",
         "broken_meetings",
-        "job {0}/{1} has never met lot {4} of {2}/{3}, which is READY",
+        "job {0}/{1} has no work on lot {4} of {2}/{3}, which is READY",
     ),
 )

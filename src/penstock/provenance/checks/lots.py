@@ -65,7 +65,7 @@ def _check_note(row: _Noted, manifest: Manifest) -> None:
     told = (row.lot, row.state, row.attempt, row.uris, row.bytes)
     lot, state, attempt = manifest.lot, manifest.state, manifest.attempt
     if told != (lot, state, attempt, manifest.count, manifest.bytes):
-        raise Invalid(f"{row.key} is not the manifest that was noted")
+        raise Invalid(f"{row.key} is not the recorded manifest")
 
 
 def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
@@ -160,7 +160,7 @@ def _failed_parts(grounds: Grounds, manifests: set[Manifest]) -> Iterator[str]:
         states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(runs)))
     for run_id, state in states.items():
         if state != RunState.COMPLETED:
-            yield f"part {runs[run_id].part} is published, and its run {run_id} is {state}"
+            yield f"part {runs[run_id].part} is published, but its run {run_id} is {state}"
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
@@ -172,29 +172,29 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     Invariant(
         "manifest-files",
-        "the manifests of lots that are READY are in the store (--deep: as they were noted)",
+        "the manifests of READY lots are in the store (--deep: with their recorded digests)",
         manifest_files,
     ),
     Invariant(
         "manifest-items",
-        "all that they list is there, with its size and digest (--deep)",
+        "all objects that they list exist, with size and digest (--deep)",
         manifest_items,
     ),
     by_statement(
         "attempts",
-        "a manifest is of the attempt that published it, and that completed",
+        "a manifest is of the completed attempt that published it",
         "broken_attempts",
-        "lot {2} of {0}/{1} has a manifest of attempt {3}, and its run is {4}",
+        "lot {2} of {0}/{1} has a manifest of attempt {3}, but its run is {4}",
     ),
     Invariant(
         "failed-attempts",
-        "nothing that a failed attempt wrote is listed by a published manifest (--deep)",
+        "no published manifest lists data of a failed attempt (--deep)",
         failed_attempts,
     ),
     by_statement(
         "outbox",
-        "no subscriber has had an event that does not exist",
+        "no subscriber is ahead of the newest event",
         "broken_cursors",
-        "subscriber {} is at event {}, and the newest is {}",
+        "subscriber {} is at event {}, but the newest is {}",
     ),
 )

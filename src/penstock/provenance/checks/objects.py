@@ -57,8 +57,8 @@ def stale_arrivals(grounds: Grounds) -> Iterator[str]:
                 if not _is_arrived_shown(grounds, row.dataset_id, ref, lot):
                     key = manifest_key(ref, lot, ManifestState.COMPLETE)
                     yield (
-                        f"lot {lot} of {row.namespace}/{row.name}: the manifest that was "
-                        f"published last is not at its well-known key, such as {key}"
+                        f"lot {lot} of {row.namespace}/{row.name}: the last "
+                        f"published manifest is not at its well-known key, such as {key}"
                     )
             after = lots[-1]
 
@@ -87,7 +87,7 @@ def orphans(grounds: Grounds) -> Iterator[str]:
             return
         for one in page:
             yield (
-                f"{one.key}, which attempt {one.attempt} left, is listed nowhere; "
+                f"{one.key}, which attempt {one.attempt} left, is not listed; "
                 "`penstock objects sweep` removes it"
             )
 
@@ -100,12 +100,12 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     Invariant(
         "arrival-keys",
-        "well-known manifests of what arrived are those that were published last (--deep)",
+        "well-known manifests of arrived lots are the last published ones (--deep)",
         stale_arrivals,
     ),
     Invariant(
         "orphans",
-        "what an attempt left is listed, by a manifest or as left behind (--deep)",
+        "a manifest or a list of leftovers lists all data of ended attempts (--deep)",
         orphans,
     ),
 )

@@ -62,14 +62,14 @@ def backfills_agree(grounds: Grounds) -> Iterator[str]:
 def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
     shown, request, counts = f"backfill {row.id}", row.request, row.lot_counts
     if not request.start <= row.looked_to <= request.end:
-        yield f"{shown} has looked to {row.looked_to}, which is out of its range"
+        yield f"{shown} has surveyed to {row.looked_to}, which is out of its range"
     for state, count in (("done", counts.done), ("failed", counts.failed)):
         if _differ(lots[state], count, is_over=row.state in _ENDED):
-            yield f"{shown} counts {count} lots as {state}, and there are {lots[state]}"
-    if row.state == BackfillState.DONE and (
-        lots["going"] or request.remaining(row.looked_to).count
-    ):
-        yield f"{shown} is done, and {lots['going']} of its lots are going, or some are left"
+            yield f"{shown} counts {count} lots as {state}, but there are {lots[state]}"
+    unsurveyed = request.remaining(row.looked_to).count
+    if row.state == BackfillState.DONE and (lots["going"] or unsurveyed):
+        going = lots["going"]
+        yield f"{shown} is done, and {going} of its lots are going, or some were not surveyed"
 
 
 def replays_agree(grounds: Grounds) -> Iterator[str]:
@@ -88,18 +88,18 @@ def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
     for state in _StepCounts.__struct_fields__:
         count: int = getattr(counts, state)
         if _differ(steps[state], count, is_over=not row.is_open):
-            yield f"{shown} counts {count} steps as {state}, and there are {steps[state]}"
+            yield f"{shown} counts {count} steps as {state}, but there are {steps[state]}"
     if row.state in _OVER and (counts.pending or counts.going):
-        yield f"{shown} is {row.state}, and not all of its steps have ended"
+        yield f"{shown} is {row.state}, but not all of its steps have ended"
     if bool(row.is_open) != (row.state in _ACTIVE or counts.going > 0):
-        yield f"{shown} is {row.state}, and {'' if row.is_open else 'not '}looked after"
+        yield f"{shown} is {row.state}, and is {'' if row.is_open else 'not '}stepped"
 
 
 def turns_agree(grounds: Grounds) -> Iterator[str]:
     """Yield steps whose work is not reserved, and work that is reserved without a step."""
     with grounds.database.read() as tx:
         for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
-            yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
+            yield f"step {number} of replay {replay_id} is {state}, but its work is not reserved"
         last = (NO_ID, "")
         while page := tx.rows(TurnRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE):
             last = (page[-1].job_id, page[-1].lot)
@@ -112,7 +112,7 @@ def turns_agree(grounds: Grounds) -> Iterator[str]:
 def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
     shown = f"lot {row.lot} of job {row.job_id} waits"
     if not row.keeper_ids:
-        yield f"{shown} for nobody"
+        yield f"{shown} for no replay"
     for keeper in row.keeper_ids:
         if (keeper, row.job_id, row.lot) not in steps:
             yield f"{shown} for replay {keeper}, which has no such step to begin"
@@ -133,36 +133,36 @@ def _counted(tx: Transaction, statement: str, ids: list[str]) -> dict[str, Count
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     Invariant(
         "backfills",
-        "backfills count their lots rightly, and are done when nothing is left or going",
+        "the counts of backfills are right, and a done one has no lots left or going",
         backfills_agree,
     ),
     Invariant(
         "replays",
-        "replays count their steps rightly, and are over when every step has ended",
+        "the counts of replays are right, and an ended one has no open steps",
         replays_agree,
     ),
     by_statement(
         "replay-order",
-        "a step of a replay waits for those before it that are not done, and fails with them",
+        "a step of a replay waits for earlier steps that are not done, and is blocked if they fail",
         "broken_replay_order",
         "step {1} of replay {0} is {2} and waits for {3} steps; {4} before it are not done, "
         "{5} have failed",
     ),
     by_statement(
         "turn-keepers",
-        "replays that stand, and they alone, keep the turns of their steps",
+        "only open replays reserve the work of their steps",
         "broken_turn_keepers",
         "replay {} is {}, and {}",
     ),
     Invariant(
         "turns",
-        "what a replay that stands has not begun waits for its turn, and nothing else does",
+        "exactly the unbegun work of open replays is reserved",
         turns_agree,
     ),
     by_statement(
         "operations",
-        "what a backfill or a replay works on is a job that works lot by lot",
+        "the job of a backfill or a replay is partitioned into lots",
         "broken_operations",
-        "{} {} is of job {}, which is not there, or does not work lot by lot",
+        "{} {} is of job {}, which does not exist or is not partitioned into lots",
     ),
 )
