@@ -210,7 +210,7 @@ def test_a_refused_change_leaves_the_object_in_its_lot() -> None:
     changed = Candidate(seen(1, "2"), "b", placed(1, "a"), is_late=True)
     decision = decide(arrival(late=Late.REFUSE), DATASET, [changed], None, NOON + 1)
     assert decision.lots == {}
-    [noted] = decision.noted
+    [noted] = decision.refused
     assert (noted.lot, noted.state, noted.mark, noted.refused) == ("a", "assigned", "1", "2")
 
 
@@ -237,7 +237,7 @@ def test_steps_place_every_object_once_and_close_in_order(
     said = arrival(late=late, missing=missing)
     until = NOON + max(25, intervals) * 5 * MINUTE
     decision = decide(said, DATASET, found, LOTS[400], NOON)
-    where = {each.seen.uri: each.known.lot for each in found if each.known is not None}
+    where = {each.seen.uri: each.row.lot for each in found if each.row is not None}
     open_from, closed = NOON, list[str]()
     for step in steps(said, decision, NOON, until, ()):
         assert step.open_from >= open_from
@@ -259,15 +259,15 @@ def test_steps_place_every_object_once_and_close_in_order(
     assert closed == sorted(set(closed))
     if missing is OnMissing.EMPTY:
         assert closed == list(Interval.MINUTES_5.lots(NOON, until))
-    refused = {row.uri for row in decision.noted}
+    refused = {row.uri for row in decision.refused}
     assert where.keys() | refused == {each.seen.uri for each in found}
     for each in found:
         if not each.is_late:
             assert where[each.seen.uri] == each.home
         elif late is Late.NEXT:
             assert where[each.seen.uri] == LOTS[400]
-        elif late is Late.AMEND or each.known is not None:
-            assert where[each.seen.uri] == (each.known.lot if each.known else each.home)
+        elif late is Late.AMEND or each.row is not None:
+            assert where[each.seen.uri] == (each.row.lot if each.row else each.home)
         else:
             assert each.seen.uri in refused
 

@@ -132,18 +132,18 @@ def _check_same_cut(uow: UnitOfWork, arc: Arc) -> None:
     tables = uow.tables(LotTables)
     first: tuple[str, str] | None = None
     for name in (*arc.input_names, *arc.output_names):
-        shown = f"{name.namespace}/{name.name}"
+        dataset_name = f"{name.namespace}/{name.name}"
         stored = tables.datasets.get(uow.dataset_id(ids.dataset_id(name.namespace, name.name)))
         interval = clock_interval(name.name) or (stored.interval if stored is not None else "")
         if not interval:
             continue
         if first is not None and first[1] != interval:
             raise Conflict(
-                f"the lots of {first[0]} are cut by {first[1]}, and those of {shown} by "
+                f"the lots of {first[0]} are cut by {first[1]}, and those of {dataset_name} by "
                 f"{interval}: arc {arc.namespace}/{arc.name} makes lots with the ids of those "
                 "that it reads, so they have to be of one interval"
             )
-        first = first or (shown, interval)
+        first = first or (dataset_name, interval)
 
 
 class ForgetArc(Write, frozen=True):
@@ -310,8 +310,8 @@ class PublishLot(Write, frozen=True):
         notes, checks = _by_id(uow, self.notes), _by_id(uow, self.checks)
         for name, _ in self.notes:
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
-            shown = f"{name.namespace}/{name.name}"
-            uow.tables(LotTables).check_cut(dataset_id, shown, [claim.lot])
+            dataset_name = f"{name.namespace}/{name.name}"
+            uow.tables(LotTables).check_cut(dataset_id, dataset_name, [claim.lot])
         [versions] = claiming.complete(uow, [claim], now, notes, checks)
         tables = uow.tables(ArcTables)
         end_parts_left(uow, claim.job_id, claim.lot, now)

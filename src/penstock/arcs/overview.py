@@ -191,9 +191,9 @@ def get_arc_lot(tx: Transaction, namespace: str, name: str, lot: str) -> ArcLotD
     arc, row = find_work(tx, namespace, name, lot)
     job = get_lot_job(tx, namespace, name)
     attempts = attempts_of(tx, arc.job_id, lot)
-    shown = _shown(row, job, arc_states(tx, job, [row])[lot])
+    parts = _shown(row, job, arc_states(tx, job, [row])[lot])
     return ArcLotDetail(
-        **msgspec.structs.asdict(shown),
+        **msgspec.structs.asdict(parts),
         parts=[_part(each) for each in parts_of(tx, arc.job_id, lot).values()],
         failed_attempts=[
             FailedAttempt(

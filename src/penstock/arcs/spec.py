@@ -251,16 +251,16 @@ class ByName(Mapping[str, T], Generic[T]):
         """Map entries, each a namespace, a name and a value."""
         self._all = tuple(each)
         self._read: dict[str, list[int]] = {}
-        for place, (namespace, name, _) in enumerate(self._all):
+        for position, (namespace, name, _) in enumerate(self._all):
             for text in (name, f"{namespace}/{name}"):
-                self._read.setdefault(text, []).append(place)
+                self._read.setdefault(text, []).append(position)
 
     def __getitem__(self, name: str) -> T:
-        places = self._read[name]
-        if len(places) > 1:
-            whole = " or ".join("/".join(self._all[place][:2]) for place in places)
+        positions = self._read[name]
+        if len(positions) > 1:
+            whole = " or ".join("/".join(self._all[position][:2]) for position in positions)
             raise Invalid(f"{name!r} may be {whole}; write it as NAMESPACE/NAME")
-        return self._all[places[0]][2]
+        return self._all[positions[0]][2]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the shortest name of each entry."""
@@ -277,9 +277,9 @@ def variable_names(prefix: str, datasets: Sequence[tuple[str, str]]) -> list[str
     Bare names if they differ; for equal ones, the namespace goes first.
     """
     short = [f"{prefix}_{_word(name)}" for _, name in datasets]
-    taken = Counter(short)
+    uses = Counter(short)
     return [
-        name if taken[name] == 1 else f"{prefix}_{_word(each[0])}_{_word(each[1])}"
+        name if uses[name] == 1 else f"{prefix}_{_word(each[0])}_{_word(each[1])}"
         for name, each in zip(short, datasets, strict=True)
     ]
 

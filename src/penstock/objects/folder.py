@@ -104,10 +104,10 @@ def files(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
     """
     top = root / prefix
     try:
-        met = top.stat()
+        status = top.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
-    yield from _files(str(top), f"{prefix}/" if prefix else "", ((met.st_dev, met.st_ino),))
+    yield from _files(str(top), f"{prefix}/" if prefix else "", ((status.st_dev, status.st_ino),))
 
 
 def _files(
@@ -120,16 +120,16 @@ def _files(
     with entries:
         for entry in entries:
             try:
-                met = entry.stat()
+                status = entry.stat()
             except OSError as error:
                 if error.errno in _NOTHING:
                     continue  # deleted, or a dangling link
                 raise
-            if stat.S_ISREG(met.st_mode):
+            if stat.S_ISREG(status.st_mode):
                 if path or not _is_ours(entry.name):
-                    yield f"{path}{entry.name}", met
-            elif stat.S_ISDIR(met.st_mode) and (met.st_dev, met.st_ino) not in above:
-                inside = (*above, (met.st_dev, met.st_ino))
+                    yield f"{path}{entry.name}", status
+            elif stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in above:
+                inside = (*above, (status.st_dev, status.st_ino))
                 yield from _files(entry.path, f"{path}{entry.name}/", inside)
 
 

@@ -60,6 +60,6 @@ def local_folder(url: str) -> Path | None:
     if parts.scheme == "memory" or parts.scheme in _REMOTE_SCHEMES:
         return None
     if "://" in url or not url:
-        known = ", ".join(f"{scheme}://" for scheme in ("file", *_REMOTE_SCHEMES, "memory"))
-        raise Invalid(f"{url!r} is no object store; it begins with one of {known} or is a folder")
+        schemes = ", ".join(f"{scheme}://" for scheme in ("file", *_REMOTE_SCHEMES, "memory"))
+        raise Invalid(f"{url!r} is no object store; it begins with one of {schemes} or is a folder")
     return Path(url)

@@ -195,8 +195,8 @@ class Objects:
         with self._refusals("list", prefix):
             if self._folder is not None:
                 return local.folders(self._folder, prefix)
-            found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
-            return [path.rstrip("/").rpartition("/")[2] for path in found]
+            prefixes = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
+            return [path.rstrip("/").rpartition("/")[2] for path in prefixes]
 
     def nameless(self, prefix: str = "") -> Iterator[Nameless]:
         """Yield the files below the prefix that listings omit; only local folders can have any."""
@@ -209,9 +209,9 @@ class Objects:
 
     def _list_folder(self, folder: Path, prefix: str, after: str) -> Iterator[Entry]:
         with self._refusals("list", prefix):
-            for path, met in local.files(folder, prefix):
+            for path, status in local.files(folder, prefix):
                 if path > after and refusal(path) is None:
-                    yield Entry(path, met.st_size, met.st_mtime_ns // 1000)
+                    yield Entry(path, status.st_size, status.st_mtime_ns // 1000)
 
     def delete(self, key: str) -> None:
         """Remove an object, if there is one."""

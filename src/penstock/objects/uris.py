@@ -23,14 +23,16 @@ def open_store(url: str, *, is_marked: bool = False) -> Objects:
     return Objects.open(url, is_marked=is_marked)
 
 
-def find_object(own: Objects, uri: str) -> tuple[Objects, str]:
+def find_object(objects: Objects, uri: str) -> tuple[Objects, str]:
     """Return the store and the key of a URI."""
-    base = f"{own.url}/"
+    base = f"{objects.url}/"
     if uri.startswith(base):
-        return own, uri.removeprefix(base)
+        return objects, uri.removeprefix(base)
     scheme, separator, rest = uri.partition("://")
     if not separator or scheme == "memory":
-        raise Invalid(f"{uri[:200]!r} is not in the object store {own.url}, nor a URL of another")
+        raise Invalid(
+            f"{uri[:200]!r} is not in the object store {objects.url}, nor a URL of another"
+        )
     if scheme == "file":
         return open_store(_MACHINE), unquote(rest).lstrip("/")
     bucket, _, key = rest.partition("/")
@@ -55,22 +57,22 @@ class KeyForm(Struct, frozen=True):
         return unquote(key) if self.is_quoted else key
 
 
-def find_key_form(own: Objects, location: str) -> KeyForm:
+def find_key_form(objects: Objects, location: str) -> KeyForm:
     """Return the form of keys at a location; those inside our own store are unquoted."""
     folder = local_folder(location)
     if folder is None:
-        return KeyForm(_bucket_place(own, location))
-    mine = own.path("x")
-    root = mine.parent if mine is not None else None
-    place = folder.absolute()
-    if root is not None and place.is_relative_to(root):
-        return KeyForm(f"{own.url}/{place.relative_to(root).as_posix()}")
-    return KeyForm(f"file://{quote(place.as_posix(), safe=_PLAIN)}", is_quoted=True)
+        return KeyForm(_bucket_prefix(objects, location))
+    object_path = objects.path("x")
+    root = object_path.parent if object_path is not None else None
+    path = folder.absolute()
+    if root is not None and path.is_relative_to(root):
+        return KeyForm(f"{objects.url}/{path.relative_to(root).as_posix()}")
+    return KeyForm(f"file://{quote(path.as_posix(), safe=_PLAIN)}", is_quoted=True)
 
 
-def _bucket_place(own: Objects, location: str) -> str:
-    if f"{location}/".startswith(f"{own.url}/"):
-        return own.url + unquote(location.removeprefix(own.url)).rstrip("/")
+def _bucket_prefix(objects: Objects, location: str) -> str:
+    if f"{location}/".startswith(f"{objects.url}/"):
+        return objects.url + unquote(location.removeprefix(objects.url)).rstrip("/")
     scheme, _, rest = location.partition("://")
     bucket, _, path = rest.partition("/")
     return "/".join(part for part in (f"{scheme}://{bucket}", unquote(path).strip("/")) if part)

@@ -34,17 +34,17 @@ class ArrivedObjects:
 
     def __init__(self, tx: Transaction, walk: Walk, most: int) -> None:
         outside = [node for node in walk.nodes.values() if node.run is None and node.lot]
-        self._found: dict[str, tuple[int, list[Arrived]]] = {}
+        self._by_version: dict[str, tuple[int, list[Arrived]]] = {}
         for node in outside:
             which = {"dataset_id": node.version.dataset_id, "lot": node.lot}
             [(count,)] = tx.fetch("count_arrived_in_lot", **which)
             rows = tx.fetch("arrived_in_lot", **which, most=most) if count else []
-            shown = [Arrived(u, s, m, format_time(t), format_time(a)) for u, s, m, t, a in rows]
-            self._found[node.version.id] = count, shown
+            objects = [Arrived(u, s, m, format_time(t), format_time(a)) for u, s, m, t, a in rows]
+            self._by_version[node.version.id] = count, objects
 
     def of(self, node: TracedVersion) -> tuple[int, list[Arrived]]:
         """Return those of one version."""
-        return self._found.get(node.version.id, (0, []))
+        return self._by_version.get(node.version.id, (0, []))
 
 
 class ProvenanceBuilder:
@@ -111,12 +111,12 @@ class ProvenanceBuilder:
 
     def _outside(self, node: TracedVersion) -> Outside:
         registration = self._walk.registration_of(node)
-        count, shown = self._arrivals.of(node)
+        count, objects = self._arrivals.of(node)
         return Outside(
             registered_by=registration.who if registration is not None else None,
             registered_at=format_time(registration.at) if registration is not None else None,
             arrived_count=count,
-            arrived=shown,
+            arrived=objects,
         )
 
     def _deposits(self, node: TracedVersion, contents: Contents | None) -> list[Deposit]:

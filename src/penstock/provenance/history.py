@@ -64,8 +64,8 @@ def lot_at(tx: Transaction, name: LotName, as_of: Micros | None) -> LotAt:
             f"{name} had no version at {format_time(as_of)}: it was made later, or the record "
             "of that time was pruned"
         )
-    found = earlier[-1].version_id
-    return LotAt(name, as_of, found, is_current=found == now)
+    version_id = earlier[-1].version_id
+    return LotAt(name, as_of, version_id, is_current=version_id == now)
 
 
 def publications(tx: Transaction, name: LotName, now: str | None) -> list[Publication]:
@@ -74,21 +74,24 @@ def publications(tx: Transaction, name: LotName, now: str | None) -> list[Public
     The catalog has the times at which events happened, not when they arrived. Versions that were
     published together have distinct times there, a little later than the event.
     """
-    known = versions_of(tx, name)
-    wanted = {*known} if now is None else {*known, now}
+    first_records = versions_of(tx, name)
+    wanted = {*first_records} if now is None else {*first_records, now}
     times: dict[str, Micros] = dict(tx.fetch("publications", ids=sorted(wanted)))
-    found = [Publication(version, min(at, known.get(version, at))) for version, at in times.items()]
-    return sorted(found, key=lambda each: (each.at, each.version_id))
+    published = [
+        Publication(version, min(at, first_records.get(version, at)))
+        for version, at in times.items()
+    ]
+    return sorted(published, key=lambda each: (each.at, each.version_id))
 
 
 def versions_of(tx: Transaction, name: LotName) -> dict[str, Micros]:
     """Return every recorded version of a lot, with the time of its first record."""
     which = {"dataset_id": name.dataset_id, "lot": name.lot}
-    noted, made = tx.fetch_many(
+    manifests, outputs = tx.fetch_many(
         [("versions_with_manifests", which), ("versions_made_of_lot", which)]
     )
-    told = registrations(tx, [(name.dataset_id, name.lot)])
-    return {**dict(noted), **dict(made), **_registered(tx, name, told)}
+    registered = registrations(tx, [(name.dataset_id, name.lot)])
+    return {**dict(manifests), **dict(outputs), **_registered(tx, name, registered)}
 
 
 def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Registration]:
@@ -97,14 +100,16 @@ def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Regi
     return [Registration(*row) for row in tx.fetch("registrations_of_lots", keys=keys)]
 
 
-def _registered(tx: Transaction, name: LotName, told: Sequence[Registration]) -> dict[str, Micros]:
+def _registered(
+    tx: Transaction, name: LotName, registered: Sequence[Registration]
+) -> dict[str, Micros]:
     """Return the versions that registrations made, and when: the first of the lot after each."""
-    found: dict[str, Micros] = {}
-    for each in told:
+    versions: dict[str, Micros] = {}
+    for each in registered:
         version = _declared(tx, name, each.at)
         if version is not None:
-            found.setdefault(version, each.at)
-    return found
+            versions.setdefault(version, each.at)
+    return versions
 
 
 def _declared(tx: Transaction, name: LotName, at: Micros) -> str | None:

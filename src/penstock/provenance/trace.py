@@ -147,9 +147,9 @@ class Walk:
 
     def batches_of(self, node: TracedVersion) -> list[FoundBatch]:
         """Return the batches of a version: those that were reported by its time."""
-        told = self.batches.get((node.version.dataset_id, node.lot or ""), ())
+        reported = self.batches.get((node.version.dataset_id, node.lot or ""), ())
         is_outside = node.version.origin == Origin.DECLARED
-        return [batch for batch in told if is_outside and batch.at <= node.known_at]
+        return [batch for batch in reported if is_outside and batch.at <= node.known_at]
 
 
 def walk_back(
@@ -170,11 +170,11 @@ def walk_back(
         walk.beyond = dict(list(level.items())[room:])
         is_last = depth is not None and number >= depth
         visited = dict(list(level.items())[:room])
-        found = _visit(tx, walk, visited, number, is_last=is_last)
-        walk.nodes |= {node.version.id: node for node in found}
+        level_nodes = _visit(tx, walk, visited, number, is_last=is_last)
+        walk.nodes |= {node.version.id: node for node in level_nodes}
         level = {
             version: node.lot
-            for node in (found if not is_last else ())
+            for node in (level_nodes if not is_last else ())
             for version in node.inputs
             if version not in walk.nodes and version not in known
         }
@@ -199,12 +199,12 @@ def _visit(
     walk.manifests |= {row.version_id: row for row in manifests}
     wanted = sorted({version.run_id for version in versions if version.run_id is not None})
     runs = {run.id: run for run in tx.rows(FoundRun, "runs_in_full", ids=wanted)}
-    named = {v.id: _lot(v, runs.get(v.run_id or ""), walk, level[v.id]) for v in versions}
-    read = _inputs(tx, versions, named)
+    lots = {v.id: _lot(v, runs.get(v.run_id or ""), walk, level[v.id]) for v in versions}
+    read = _inputs(tx, versions, lots)
     return [
         TracedVersion(
             version=version,
-            lot=named[version.id],
+            lot=lots[version.id],
             depth=depth,
             run=runs.get(version.run_id or ""),
             inputs=read.get(version.id, ()),
@@ -241,11 +241,11 @@ def _describe(tx: Transaction, walk: Walk) -> None:
     others.
     """
     nodes = walk.nodes.values()
-    made = [node for node in nodes if node.run is not None]
-    runs = {node.run.id: node for node in made if node.run is not None}
+    with_runs = [node for node in nodes if node.run is not None]
+    runs = {node.run.id: node for node in with_runs if node.run is not None}
     claims = [
         f"{node.run.job_id}{node.run.id}{node.lot}"
-        for node in made
+        for node in with_runs
         if node.run is not None and node.lot is not None
     ]
     walk.owners = dict(tx.fetch("claimers_of_runs", keys=claims))

@@ -52,9 +52,9 @@ class Checked(Struct, frozen=True):
 def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
     """Read a manifest and compare it with its recorded `digest`."""
     content = objects.get(key)
-    found = hashlib.sha256(content).hexdigest()
-    if digest is not None and found != digest:
-        raise Invalid(f"{key} has sha256 {found}, but {digest} was recorded when it was published")
+    actual = hashlib.sha256(content).hexdigest()
+    if digest is not None and actual != digest:
+        raise Invalid(f"{key} has sha256 {actual}, but {digest} was recorded when it was published")
     return decode(content, f"{objects.url}/{key}")
 
 
@@ -83,17 +83,17 @@ def check_item(objects: Objects, entry: Listed) -> Checked:
     try:
         store, key = find_object(objects, item.uri)
         if entry.manifest.uri_type is not UriType.IDENTIFIER:
-            return Checked(item.uri, 0, None if _is_there(store, key) else "nothing is there")
-        size, found = _digest(store, key, _algorithm(item.digest))
+            return Checked(item.uri, 0, None if _is_there(store, key) else "it does not exist")
+        size, actual = _digest(store, key, _algorithm(item.digest))
     except NotFound:
-        return Checked(item.uri, 0, "it is not there")
+        return Checked(item.uri, 0, "it does not exist")
     except PenstockError as error:
         return Checked(item.uri, 0, str(error))
     if item.size is not None and size != item.size:
         return Checked(item.uri, size, f"it has {size} bytes, and should have {item.size}")
     expected = (item.digest or "").rpartition(":")[2].lower()
-    if expected and found != expected:
-        return Checked(item.uri, size, f"its digest is {found}, and should be {item.digest}")
+    if expected and actual != expected:
+        return Checked(item.uri, size, f"its digest is {actual}, but should be {item.digest}")
     return Checked(item.uri, size, None)
 
 
@@ -269,8 +269,8 @@ class Verification:
     def _stored(self, arks: list[str]) -> Iterator[Step]:
         """Read the objects of deposits, each once, in all its versions."""
         with self.database.read() as tx:
-            found = tx.rows(FoundObject, "objects_by_arks", arks=arks)
-        for ark, collection in {each.ark: each.collection for each in found}.items():
+            stored = tx.rows(FoundObject, "objects_by_arks", arks=arks)
+        for ark, collection in {each.ark: each.collection for each in stored}.items():
             if self.stop.is_set():
                 return
             self._add(objects=1)

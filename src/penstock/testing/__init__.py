@@ -15,5 +15,5 @@ def __getattr__(name: str) -> object:
     """Import lazily, so that the pytest plugin costs nothing where it is not used."""
     if name not in __all__:
         raise AttributeError(f"module 'penstock.testing' has no attribute {name!r}")
-    found: object = getattr(import_module("penstock.testing.embedded"), name)
-    return found
+    attribute: object = getattr(import_module("penstock.testing.embedded"), name)
+    return attribute

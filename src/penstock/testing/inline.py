@@ -94,19 +94,19 @@ def put_lot(
     plane.catalog.submit(RegisterLots(*at, (lot,), OWNER, renew=True, manifests=(note,))).result()
 
 
-def _declaration(plane: Plane, named: EntityId) -> dict[str, object]:
+def _declaration(plane: Plane, name: EntityId) -> dict[str, object]:
     return {
         "eventTime": format_time(plane.clock()),
         "producer": OWNER,
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
-        "dataset": {"namespace": named.namespace, "name": named.name},
+        "dataset": {"namespace": name.namespace, "name": name.name},
     }
 
 
 def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str, bytes]:
     """Return the files of a lot by name; those of a part are below the part's name."""
     named = read_name(dataset)
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     offset = 0
     while True:
         page = client.manifest(named.namespace, named.name, lot, limit=_PAGE, offset=offset)
@@ -114,10 +114,10 @@ def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str,
             store, key = find_object(plane.objects, item.uri)
             match = _NAME.search(item.uri)
             name = match[1] if match else item.uri
-            found[f"{item.part}/{name}" if item.part else name] = store.get(key)
+            files[f"{item.part}/{name}" if item.part else name] = store.get(key)
         offset += len(page.uris)
         if offset >= page.total_count or not page.uris:
-            return found
+            return files
 
 
 def declare(client: Client, function: Callable[..., object]) -> EntityId:
@@ -136,10 +136,10 @@ def run_arc(plane: Plane, client: Client, arc: Callable[..., object] | str, lot:
     at = named.namespace, named.name
     store = plane.catalog, plane.objects, Inline(), plane.clock
     try:
-        made = run_lot(*store, *at, lot, owner=OWNER)
+        is_published = run_lot(*store, *at, lot, owner=OWNER)
     except Conflict:
         raise Conflict(client.why(*at, lot).sentence) from None
-    if not made:
+    if not is_published:
         raise ArcFailed(client.arc_lot(*at, lot).error or f"lot {lot} was not published")
     written = [(out.namespace or at[0], out.dataset) for out in client.arc(*at).outputs]
     outputs = ByName((*name, read_lot(plane, client, name, lot)) for name in written)

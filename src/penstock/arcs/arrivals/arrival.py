@@ -121,12 +121,12 @@ class Sighting(Struct, frozen=True, gc=False):
 class Candidate(Struct, frozen=True, gc=False):
     """An object whose current content is in no lot.
 
-    `home` is the lot that it belongs to. `known` is its row if a lot has an earlier content of it.
+    `home` is the lot that it belongs to. `row` is its row if a lot has an earlier content of it.
     """
 
     seen: Sighting
     home: str
-    known: ArrivedRow | None
+    row: ArrivedRow | None
     is_late: bool
 
 
@@ -143,7 +143,7 @@ class ArrivalStep(Struct, frozen=True):
     """The changes of one transaction; every interval before `open_from` is closed afterwards."""
 
     lots: tuple[LotChange, ...]
-    noted: tuple[ArrivedRow, ...]
+    refused: tuple[ArrivedRow, ...]
     open_from: Micros
 
 
@@ -151,7 +151,7 @@ class Decision(Struct, frozen=True):
     """The decision about all candidates."""
 
     lots: Mapping[str, LotChange]
-    noted: tuple[ArrivedRow, ...] = ()
+    refused: tuple[ArrivedRow, ...] = ()
 
 
 _decode = msgspec.json.Decoder(Arrival).decode
@@ -226,9 +226,9 @@ def closing_until(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
     return min(until, open_from + ROUND_LOTS_MAX * length) if arrival.has_empty_lots else until
 
 
-def is_unchanged(seen: Sighting, known: ArrivedRow) -> bool:
+def is_unchanged(seen: Sighting, row: ArrivedRow) -> bool:
     """Whether nothing is left to decide about an object."""
-    return seen.mark in (known.mark, known.refused)
+    return seen.mark in (row.mark, row.refused)
 
 
 def decide(
@@ -241,13 +241,13 @@ def decide(
     """Assign each candidate to a lot; `next_lot` is the next one that closes, if any does now."""
     add: dict[str, list[ArrivedRow]] = {}
     drop: dict[str, set[str]] = {}
-    noted = []
+    refused = []
     for each in candidates:
-        held_in = each.known.lot if each.known is not None else None
+        held_in = each.row.lot if each.row is not None else None
         if not each.is_late:
             lot, state = each.home, Placed.ASSIGNED
         elif arrival.late is Late.REFUSE:
-            noted.append(_refused(each, dataset_id, now))
+            refused.append(_refused(each, dataset_id, now))
             continue
         elif arrival.late is Late.AMEND:
             lot, state = held_in or each.home, Placed.LATE
@@ -271,14 +271,14 @@ def decide(
         )
         for lot in dict.fromkeys([*drop, *add])
     }
-    return Decision(lots, tuple(noted))
+    return Decision(lots, tuple(refused))
 
 
 def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
     """Record a refusal beside the content that the lot keeps."""
     seen = each.seen
-    if each.known is not None:
-        return msgspec.structs.replace(each.known, refused=seen.mark, at=now)
+    if each.row is not None:
+        return msgspec.structs.replace(each.row, refused=seen.mark, at=now)
     return ArrivedRow(
         dataset_id, seen.uri, each.home, Placed.REFUSED, seen.size, seen.mark, seen.mark,
         seen.modified, now,
@@ -312,7 +312,7 @@ def steps(
     new = closing_lots(arrival, decision, open_from, until, existing)
     together = len(losing) + 1 if losing else 1
     batch: list[LotChange] = []
-    noted, objects, reached = decision.noted, 0, open_from
+    refused, objects, reached = decision.refused, 0, open_from
     for change in (*losing, *new, *gaining):
         batch.append(change)
         objects += len(change.add)
@@ -320,10 +320,10 @@ def steps(
             reached = lot_span(change.lot).end
         is_full = len(batch) >= STEP_LOTS_MAX or objects >= STEP_OBJECTS_MAX
         if is_full and len(batch) >= together:
-            yield ArrivalStep(tuple(batch), noted, reached)
-            batch, noted, objects, together = [], (), 0, 1
-    if batch or noted or until > reached:
-        yield ArrivalStep(tuple(batch), noted, max(reached, until))
+            yield ArrivalStep(tuple(batch), refused, reached)
+            batch, refused, objects, together = [], (), 0, 1
+    if batch or refused or until > reached:
+        yield ArrivalStep(tuple(batch), refused, max(reached, until))
 
 
 def lot_span(lot: str) -> IntervalLot:

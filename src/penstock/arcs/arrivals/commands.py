@@ -81,11 +81,11 @@ class ApplyArrival(Write, frozen=True):
     def _declared(self, uow: UnitOfWork, now: Micros) -> str:
         """Return the dataset. No job of Penstock may write it."""
         arrival = self.arrival
-        named = ids.dataset_id(arrival.namespace, arrival.dataset)
-        dataset_id = uow.dataset_id(named)
+        derived_id = ids.dataset_id(arrival.namespace, arrival.dataset)
+        dataset_id = uow.dataset_id(derived_id)
         dataset = uow.datasets.get(dataset_id)
         if dataset is None or dataset.hidden:
-            mention = Mention(named, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
+            mention = Mention(derived_id, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
             dataset_id = declare_dataset(uow, mention, now)
         makers = [
             job
@@ -94,9 +94,9 @@ class ApplyArrival(Write, frozen=True):
         ]
         if makers:
             job = uow.jobs.get(makers[0])
-            shown = f"{job.namespace}/{job.name}" if job is not None else makers[0]
+            maker = f"{job.namespace}/{job.name}" if job is not None else makers[0]
             raise Conflict(
-                f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {shown}; let "
+                f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {maker}; let "
                 "the objects arrive in another dataset"
             )
         return dataset_id
@@ -143,16 +143,16 @@ class ForgetArrival(Write, frozen=True):
 class NoteLanding(Write, frozen=True):
     """Record a problem at the location of an arrival, and since when it lasts."""
 
-    met: LandingRow
+    landing: LandingRow
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Keep the time of a problem that is unchanged."""
         landings = uow.tables(LotTables).landings
-        landing = landings.get(self.met.dataset_id)
-        if landing is None:  # the arrival was deleted
+        stored = landings.get(self.landing.dataset_id)
+        if stored is None:  # the arrival was deleted
             return
-        since = (landing.failed_at if landing.error else now) if self.met.error else 0
-        landings.put(landing.dataset_id, replace(self.met, failed_at=since))
+        since = (stored.failed_at if stored.error else now) if self.landing.error else 0
+        landings.put(stored.dataset_id, replace(self.landing, failed_at=since))
 
 
 def arrival_row(uow: UnitOfWork, namespace: str, dataset: str) -> ArrivalRow:

@@ -45,8 +45,8 @@ class KeyPattern:
         self._tokens = [token[1] if token[1] is not None else "*" for token in tokens]
         fields = [token for token in self._tokens if token != "*"]
         if unknown := [field for field in fields if field not in _EXPRESSIONS]:
-            known = ", ".join(f"{{{field}}}" for field in _EXPRESSIONS)
-            raise Invalid(f"pattern {text!r} has {{{unknown[0]}}}, which is none of {known}")
+            names = ", ".join(f"{{{field}}}" for field in _EXPRESSIONS)
+            raise Invalid(f"pattern {text!r} has {{{unknown[0]}}}, which is none of {names}")
         self.fields = frozenset(fields)
         kinds = [bool(self.fields & set(kind)) for kind in (CALENDAR, ("epoch",), ("lot",))]
         if sum(kinds) != 1:
@@ -152,13 +152,13 @@ class _TimeKeys:
         return fit.groupdict() if fit is not None else None
 
 
-def _expression(piece: Piece, met: set[str]) -> str:
+def _expression(piece: Piece, seen: set[str]) -> str:
     """Return a piece as a regular expression; a repeated field must have the same value."""
     parts = [re.escape(piece[0])]
     for field, literal in zip(piece[1::2], piece[2::2], strict=True):
-        parts.append(f"(?P={field})" if field in met else f"(?P<{field}>{_EXPRESSIONS[field]})")
+        parts.append(f"(?P={field})" if field in seen else f"(?P<{field}>{_EXPRESSIONS[field]})")
         parts.append(re.escape(literal))
-        met.add(field)
+        seen.add(field)
     return "".join(parts)
 
 
@@ -213,13 +213,13 @@ class _LotKeys:
         """Yield the places where a lot may begin, each with the `/` or end of key that
         bounds it.
         """
-        place = 0
+        position = 0
         for index, literal in enumerate(self._before):
-            at = key.find(literal, place)
+            at = key.find(literal, position)
             if at < 0 or (not index and at):
                 return
-            place = at + len(literal)
-        while (at := key.find(self._head, place)) >= 0:
+            position = at + len(literal)
+        while (at := key.find(self._head, position)) >= 0:
             start = at + len(self._head)
             end = key.find("/", start)
             end = len(key) if end < 0 else end
@@ -228,18 +228,18 @@ class _LotKeys:
             if not self._before:
                 return
             # Where it does not fit, no later start before the same `/` fits, unless it repeats.
-            place = at + 1 if self._is_repeated else max(at + 1, end + 1 - len(self._head))
+            position = at + 1 if self._is_repeated else max(at + 1, end + 1 - len(self._head))
 
     def _fits(self, key: str, lot: str, end: int) -> bool:
         """Whether the text after a lot fits; the lot is known, so all of it is literal."""
         suffix = lot.join(self._after)
         if not key.startswith(suffix, end):
             return False
-        place = end + len(suffix)
+        position = end + len(suffix)
         for piece in self._rest:
             text = lot.join(piece)
-            at = key.find(text, place)
+            at = key.find(text, position)
             if at < 0:
                 return False
-            place = at + len(text)
+            position = at + len(text)
         return True

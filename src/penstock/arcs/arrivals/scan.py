@@ -124,13 +124,13 @@ class Marks:
 
     def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
         """Drop folder marks, and separate keys that cannot be read."""
-        found, untaken = list[Entry](), Untaken()
+        readable, untaken = list[Entry](), Untaken()
         for entry in entries:
             if reason := refusal(entry.key):
                 untaken += Untaken(1, entry.key, reason)
             elif entry.size or not self._is_mark(store, entry):
-                found.append(entry)
-        return Readable(found, untaken)
+                readable.append(entry)
+        return Readable(readable, untaken)
 
     def _is_mark(self, store: Objects, entry: Entry) -> bool:
         key = (entry.key, entry.modified)
@@ -144,7 +144,7 @@ class Landing(Struct, frozen=True):
     """A location where objects arrive, and the key after which it is listed."""
 
     store: Objects
-    place: KeyForm
+    form: KeyForm
     after: str = ""
     marks: Marks = field(default_factory=Marks)
 
@@ -181,18 +181,18 @@ class ObjectReader:
         A change without objects is dropped, unless empty intervals get lots.
         """
         fresh = [row for change in step.lots for row in change.add]
-        found = iter(at_once(self._digested, fresh))
+        digested = iter(at_once(self._digested, fresh))
         lots = []
         for change in step.lots:
-            rows = [next(found) for _ in change.add]
-            there = tuple(row for row in rows if row is not None)
-            if there or change.drop or (change.is_new and self._has_empty_lots):
-                lots.append(replace(change, add=there))
+            rows = [next(digested) for _ in change.add]
+            present = tuple(row for row in rows if row is not None)
+            if present or change.drop or (change.is_new and self._has_empty_lots):
+                lots.append(replace(change, add=present))
         return replace(step, lots=tuple(lots))
 
     def _digested(self, row: ArrivedRow) -> ArrivedRow | None:
-        key = self._landing.place.key(row.uri)
-        assert key is not None, "what a listing has shown is at the place"
+        key = self._landing.form.key(row.uri)
+        assert key is not None, "a listed key is at the location"
         if row.size > self._bytes_max or not self._bytes_max:
             return row
         size, digest = 0, hashlib.sha256()
@@ -291,29 +291,29 @@ class ArrivalRound:
 
     def _candidates(self) -> list[Candidate]:
         """Return the listed objects whose current content is in no lot."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         landing = self._landing
         for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
             entries, odd = landing.marks.pass_over(landing.store, page)
-            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in entries}
+            homes = {landing.form.uri(entry.key): (entry, self._home(entry)) for entry in entries}
             placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
             self._skipped += len(homes) - len(placed) + odd.count
             self.untaken += odd
             self._note_unfit(entry.key for entry, home in homes.values() if home is None)
-            known = self._known(list(placed))
+            rows = self._known(list(placed))
             for uri, (entry, home) in homes.items():
                 mark = entry.etag or f"{entry.modified}-{entry.size}"
                 seen = Sighting(uri, entry.size, mark, entry.modified)
-                held = known.get(uri)
-                if home is None or (held is not None and is_unchanged(seen, held)):
+                row = rows.get(uri)
+                if home is None or (row is not None and is_unchanged(seen, row)):
                     continue
                 if landing.marks.is_gone(uri, entry.modified):
-                    self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
+                    self.untaken += Untaken(1, entry.key, "it is listed, but cannot be read")
                     continue
-                if held is not None and held.state == Placed.REFUSED:
-                    held = None  # its current content was not refused
-                found.append(Candidate(seen, home, held, is_late=held is not None))
-        return found
+                if row is not None and row.state == Placed.REFUSED:
+                    row = None  # its current content was not refused
+                candidates.append(Candidate(seen, home, row, is_late=row is not None))
+        return candidates
 
     def _home(self, entry: Entry) -> str | None:
         """Return the lot of an object by its time or key; None if it has none."""
@@ -371,7 +371,7 @@ class ArrivalRound:
         for each in candidates:
             start = starts[each.home]
             if each.is_late or start < self._row.open_from or each.home in self._there:
-                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+                due.append(Candidate(each.seen, each.home, each.row, is_late=True))
             elif start < self._until:
                 due.append(each)
         return due
@@ -388,7 +388,7 @@ class ArrivalRound:
         due = []
         for each in candidates:
             if each.is_late or each.home in statuses:
-                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+                due.append(Candidate(each.seen, each.home, each.row, is_late=True))
             elif newest[each.home] <= quiet:
                 due.append(each)
         return due
@@ -411,8 +411,8 @@ class ArrivalRound:
         return self._decision([each for each in candidates if not self._waits(each, shut)])
 
     def _waits(self, each: Candidate, shut: set[str]) -> bool:
-        held = each.known.lot if each.known is not None else each.home
-        if {held, each.home} & shut:
+        lot = each.row.lot if each.row is not None else each.home
+        if {lot, each.home} & shut:
             return True
         return (
             self._arrival.cut is not None
@@ -447,7 +447,7 @@ class ArrivalRound:
             revision,
             step.open_from,
             tuple(ArrivedLot(lot, note) for lot, note in notes.items()),
-            (*step.noted, *(row for change in step.lots for row in change.add)),
+            (*step.refused, *(row for change in step.lots for row in change.add)),
             gone,
         )
         try:
@@ -478,18 +478,18 @@ class ArrivalRound:
     def _contents(self, step: ArrivalStep) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
         """Return the contents of each lot after the step, and the objects that are gone."""
         lots = [change.lot for change in step.lots]
-        held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
+        contents: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
         for row in self._held(lots):
-            held[row.lot][row.uri] = row
+            contents[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
-        lots = [uri for rows in held.values() for uri in rows if uri not in fresh]
-        there = dict(zip(lots, at_once(self._is_there, lots), strict=True))
-        gone = tuple(uri for uri, is_there in there.items() if not is_there)
+        lots = [uri for rows in contents.values() for uri in rows if uri not in fresh]
+        exists = dict(zip(lots, at_once(self._is_there, lots), strict=True))
+        gone = tuple(uri for uri, is_there in exists.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):
-                held[change.lot].pop(uri, None)
-            held[change.lot].update((row.uri, row) for row in change.add)
-        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}, gone
+                contents[change.lot].pop(uri, None)
+            contents[change.lot].update((row.uri, row) for row in change.add)
+        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in contents.items()}, gone
 
     def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
         """Return the current contents of lots."""
@@ -502,7 +502,7 @@ class ArrivalRound:
 
     def _is_there(self, uri: str) -> bool:
         """Whether an object still exists under the location that a lot has it from."""
-        store, key = self._landing.store, self._landing.place.key(uri)
+        store, key = self._landing.store, self._landing.form.key(uri)
         if key is None:  # it arrived at a former location
             store, key = find_object(self._objects, uri)
         return store.exists(key)
@@ -528,7 +528,7 @@ def _told(step: ArrivalStep, empty: int, closed: int) -> RoundResult:
     return RoundResult(
         assigned=len(states) - late,
         late=late,
-        refused=len(step.noted),
+        refused=len(step.refused),
         closed=closed,
         empty=empty,
     )

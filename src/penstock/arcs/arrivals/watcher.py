@@ -46,20 +46,20 @@ def open_place(url: str) -> Objects:
     return open_store(url)
 
 
-def arriving_at(own: Objects, url: str) -> KeyForm:
+def arriving_at(objects: Objects, url: str) -> KeyForm:
     """Return the form of keys at a location, which our own store must not be in."""
-    place = find_key_form(own, url)
-    folder, mine = local_folder(url), own.path("x")
+    form = find_key_form(objects, url)
+    folder, folder_key = local_folder(url), objects.path("x")
     if folder is None:
-        is_above = f"{own.url}/".startswith(place.uri(""))
+        is_above = f"{objects.url}/".startswith(form.uri(""))
     else:
-        is_above = mine is not None and mine.parent.is_relative_to(folder.absolute())
+        is_above = folder_key is not None and folder_key.parent.is_relative_to(folder.absolute())
     if is_above:
         raise Invalid(
-            f"nothing can arrive at {url}: our own object store {own.url} is in it, and "
+            f"nothing can arrive at {url}: our own object store {objects.url} is in it, and "
             "would arrive as well; name a folder of its own"
         )
-    return place
+    return form
 
 
 log = logging.getLogger(__name__)
@@ -127,34 +127,34 @@ class Watcher:
         return seen
 
     def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> RoundResult:
-        held = landing or LandingRow(row.dataset_id)
+        stored = landing or LandingRow(row.dataset_id)
         try:
             seen, untaken = self._look(row, now)
         except PenstockError as error:
             log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
-            self._note(held, replace(held, error=str(error)))
+            self._note(stored, replace(stored, error=str(error)))
             return RoundResult(failed=1)
-        met = replace(held, error="", failed_at=0)
+        found_now = replace(stored, error="", failed_at=0)
         if untaken is not None:
-            told = untaken.count, untaken.example, untaken.reason
-            met = LandingRow(row.dataset_id, "", 0, *told)
-            if untaken.count and met != held:
+            facts = untaken.count, untaken.example, untaken.reason
+            found_now = LandingRow(row.dataset_id, "", 0, *facts)
+            if untaken.count and found_now != stored:
                 log.warning(
                     "arrivals of %s/%s: %d objects are in no lot, such as %r: %s",
-                    row.namespace, row.name, *told,
+                    row.namespace, row.name, *facts,
                 )  # fmt: skip
-        self._note(held, met)
+        self._note(stored, found_now)
         return seen
 
-    def _note(self, held: LandingRow, met: LandingRow) -> None:
+    def _note(self, stored: LandingRow, landing: LandingRow) -> None:
         """Record the problem of a location if it has changed."""
-        if met != held:
-            self._catalog.submit(NoteLanding(met)).result()
+        if landing != stored:
+            self._catalog.submit(NoteLanding(landing)).result()
 
     def _look(self, row: ArrivalRow, now: Micros) -> tuple[RoundResult, Untaken | None]:
         """Return the result of a scan and, if it was complete, the objects that cannot be taken."""
         arrival = row.arrival
-        place = arriving_at(self._objects, arrival.location)
+        form = arriving_at(self._objects, arrival.location)
         store = self._open_at(arrival.location)
         declared = row.dataset_id, row.updated_at
         before = self._whole_at.get(declared)
@@ -165,7 +165,7 @@ class Watcher:
                 return RoundResult(), None
             if arrival.late is Late.NEXT:
                 after = ""  # late objects wait for a closing lot, and one closes
-        landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))
+        landing = Landing(store, form, after, self._marks.setdefault(declared, Marks()))
         is_stopped = self._stopped.is_set
         looking = ArrivalRound(self._catalog, self._objects, row, landing, now, is_stopped)
         seen = looking.run()
@@ -177,14 +177,14 @@ class Watcher:
 
     def _nameless(self, declared: tuple[str, Micros], store: Objects, now: Micros) -> Untaken:
         """Find files whose names cannot be keys; only now and then, because it costs a listing."""
-        at, found = self._named_at.get(declared, (None, Untaken()))
+        at, untaken = self._named_at.get(declared, (None, Untaken()))
         if at is None or now >= at + self._whole_seconds * SECOND:
-            found = Untaken()
+            untaken = Untaken()
             for each in store.nameless():
-                shown = str(each.path).encode(errors="backslashreplace").decode()
-                found += Untaken(1, shown, each.reason)
-            self._named_at[declared] = now, found
-        return found
+                path = str(each.path).encode(errors="backslashreplace").decode()
+                untaken += Untaken(1, path, each.reason)
+            self._named_at[declared] = now, untaken
+        return untaken
 
     def _run(self) -> None:
         has_more = False

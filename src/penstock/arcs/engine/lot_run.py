@@ -74,7 +74,7 @@ def result_of(future: "Future[TaskResult]") -> TaskResult | WorkerLost:
 
 def part_state(result: TaskResult) -> PartState:
     """Return the state of a part from its result."""
-    empty = all(noted.state is ManifestState.EMPTY for _, noted in result.notes)
+    empty = all(note.state is ManifestState.EMPTY for _, note in result.notes)
     return PartState.EMPTY if empty else PartState.COMPLETE
 
 
@@ -86,9 +86,9 @@ def rolled_up(states: set[ManifestState]) -> ManifestState:
     return ManifestState.EMPTY
 
 
-def line_of(part: str, noted: ManifestNote) -> PartLine:
+def line_of(part: str, note: ManifestNote) -> PartLine:
     """Return the line of a part in the manifest of its lot."""
-    return PartLine(part, noted.key, noted.state, noted.uris, noted.bytes)
+    return PartLine(part, note.key, note.state, note.uris, note.bytes)
 
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class LotRun:
         except Exception as error:
             log.exception("lot %s of %s", self.claim.lot, self.arc.name)
             return self._fail(plain(f"{type(error).__name__}: {error}"), keys)
-        states = ", ".join(sorted({noted.state for _, noted in outputs.notes}))
+        states = ", ".join(sorted({note.state for _, note in outputs.notes}))
         log.info("lot %s of %s is published: %s", self.claim.lot, self.arc.name, states)
         self._after_publishing(keys, outputs.notes)
         return True
@@ -291,11 +291,11 @@ class LotRun:
         """Write one manifest for each output, which lists the manifests of its parts."""
         lines: dict[DatasetName, dict[str, PartLine]] = {name: {} for name in self.arc.output_names}
         for part, row in done.items():
-            for name, noted in row.named_notes:
-                lines[name][part] = line_of(part, noted)
+            for name, note in row.named_notes:
+                lines[name][part] = line_of(part, note)
         for part, result in results.items():
-            for name, noted in result.notes:
-                lines[name][part] = line_of(part, noted)
+            for name, note in result.notes:
+                lines[name][part] = line_of(part, note)
         roots = (
             self._manifest(ref, tuple(parts[part] for part in sorted(parts)))
             for ref, parts in zip(self._refs, lines.values(), strict=True)
@@ -436,9 +436,9 @@ class LotRun:
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
         """Update state keys and clean up; an engine repairs this if it is cut off."""
         try:
-            is_gated = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
+            is_gated = any(note.state is ManifestState.PARTIAL for _, note in notes)
             keys.show(self.claim.lot, ArcState.PARTIAL if is_gated else ArcState.COMPLETE)
-            keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
+            keys.show_manifests(self.claim.lot, self._refs, [note for _, note in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
             self.is_settled = True

@@ -55,11 +55,11 @@ def list_dead_attempts(
 ) -> None:
     """List the data of attempts whose engine died before it could."""
     attempts = failed_attempts(catalog, objects, refs, lot)
-    noted = tuple(
+    rows = tuple(
         (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in attempts
     )
-    if noted:
-        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
+    if rows:
+        catalog.submit(NoteAttempts(job_id, lot, rows)).result()
 
 
 def tidy(
@@ -72,11 +72,11 @@ def tidy(
     """
     dead = failed_attempts(catalog, objects, refs, lot)
     if dead:
-        noted = tuple((run_id, ()) for run_id in dead)
-        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
-    found = sorted(_attempts_seen(objects, refs, lot))
+        rows = tuple((run_id, ()) for run_id in dead)
+        catalog.submit(NoteAttempts(job_id, lot, rows)).result()
+    seen = sorted(_attempts_seen(objects, refs, lot))
     with catalog.read() as tx:
-        states = tx.fetch("run_states", ids=found) if found else []
+        states = tx.fetch("run_states", ids=seen) if seen else []
     ended = [run_id for run_id, state in states if RunState(state) in RUN.terminal]
     return clean(catalog, objects, refs, job_id, lot, ended)
 
@@ -127,16 +127,16 @@ def kept_keys(
 ) -> set[str]:
     """Return the keys of manifests, of their parts, and of the lot's data that they list."""
     folders = [lot_data_folder(ref, lot) for ref in refs]
-    keys, kept = [*manifests], set[str]()
+    keys, listed = [*manifests], set[str]()
     while keys:
         key = keys.pop()
-        if key in kept:
+        if key in listed:
             continue
         # A lost manifest stops the cleaning: its list of data is unknown.
         manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]
-        kept |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
-    return kept
+        listed |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
+    return listed
 
 
 def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
@@ -145,8 +145,8 @@ def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
     The start of a URI does not count: the store may have moved to another URL since.
     """
     for folder in folders:
-        _, found, rest = uri.partition(f"/{folder}/")
-        if found:
+        _, keys, rest = uri.partition(f"/{folder}/")
+        if keys:
             yield f"{folder}/{rest}"
 
 
@@ -158,11 +158,11 @@ def _list_leftovers(
     state: ManifestState,
     comment: str,
 ) -> str:
-    found = sorted(
+    entries = sorted(
         (entry for name, entry in _data(objects, ref, lot) if name == attempt),
         key=lambda entry: entry.key,
     )
-    items = [_item(objects, entry) for entry in found]
+    items = [_item(objects, entry) for entry in entries]
     return _write(objects, ref, lot, attempt, state, items, comment)
 
 
@@ -232,15 +232,15 @@ def attempt_of(segment: str) -> str:
 
 
 def _remove(
-    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
+    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], listed: Collection[str]
 ) -> dict[str, list[Entry]]:
     """Remove data and manifests of attempts; return the data, by attempt."""
     for attempt, entry in list(_made_manifests(objects, ref, lot)):
-        if attempt in attempts and entry.key not in kept:
+        if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)
     gone: dict[str, list[Entry]] = {}
     for attempt, entry in sorted(_data(objects, ref, lot), key=lambda pair: pair[1].key):
-        if attempt in attempts and entry.key not in kept:
+        if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)
             gone.setdefault(attempt, []).append(entry)
     for attempt, path in list(_nameless(objects, ref, lot)):

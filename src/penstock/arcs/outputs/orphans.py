@@ -76,7 +76,7 @@ class OrphanSearch:
         for top in (DATA, DATASETS):
             for ref, folder in self._datasets(top):
                 left = self._left(top, folder)
-                groups = ((lot, list(some)) for lot, some in groupby(left, lambda one: one.lot))
+                groups = ((lot, list(group)) for lot, group in groupby(left, lambda one: one.lot))
                 while page := dict(islice(groups, LOTS_AT_ONCE)):
                     if orphans := self._orphans(ref, page):
                         yield orphans
@@ -119,9 +119,9 @@ class OrphanSearch:
             published = manifests.get(lot, ())
             suspects = [
                 one
-                for attempt, some in _by_attempt(left)
+                for attempt, group in _by_attempt(left)
                 if attempt not in known_left
-                for one in self._suspects(runs.get(attempt), published, some)
+                for one in self._suspects(runs.get(attempt), published, group)
             ]
             orphans += self._confirmed(ref, lot, suspects, published, runs)
         return orphans
@@ -159,9 +159,9 @@ class OrphanSearch:
         with self._database.read() as tx:
             for job_id in sorted(jobs):
                 parts = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
-                needed += [noted.key for row in parts for _, noted in row.named_notes]
+                needed += [note.key for row in parts for _, note in row.named_notes]
         try:
-            kept = kept_keys(self._objects, [ref], lot, needed)
+            listed = kept_keys(self._objects, [ref], lot, needed)
         except Unavailable:
             raise
         except PenstockError as error:
@@ -172,7 +172,7 @@ class OrphanSearch:
         return [
             Orphan(ref.namespace, ref.name, lot, one.attempt, one.entry.key, one.entry.size)
             for one in suspects
-            if one.entry.key not in kept
+            if one.entry.key not in listed
         ]
 
 
@@ -213,5 +213,5 @@ def _is_id(one: _Left) -> bool:
 
 def _by_attempt(left: Iterable[_Left]) -> Iterator[tuple[str, list[_Left]]]:
     ordered = sorted(left, key=lambda one: one.attempt)
-    for attempt, some in groupby(ordered, lambda one: one.attempt):
-        yield attempt, list(some)
+    for attempt, group in groupby(ordered, lambda one: one.attempt):
+        yield attempt, list(group)

@@ -177,15 +177,17 @@ class Sync:
         The wiring may have changed since: outputs that the job no longer writes are not its own.
         """
         job = get_lot_job(tx, self._arc.namespace, self._arc.name)
-        named = {find_dataset(tx, r.namespace, r.name): r for r in output_refs(self._arc)}
-        made: dict[str, tuple[DatasetRef, str]] = {}
-        for dataset_id, ref in named.items():
+        refs = {find_dataset(tx, r.namespace, r.name): r for r in output_refs(self._arc)}
+        lot_by_version: dict[str, tuple[DatasetRef, str]] = {}
+        for dataset_id, ref in refs.items():
             if dataset_id not in job.output_ids:
                 continue
             rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=list(lots))
-            made |= {row.version_id: (ref, row.lot) for row in rows if row.version_id is not None}
-        found = manifest_rows(tx, list(made))
-        return [_Place(*made[version], row) for version, row in found.items()]
+            lot_by_version |= {
+                row.version_id: (ref, row.lot) for row in rows if row.version_id is not None
+            }
+        manifests = manifest_rows(tx, list(lot_by_version))
+        return [_Place(*lot_by_version[version], row) for version, row in manifests.items()]
 
     def _show(self, lot: str, state: ArcState | None) -> bool:
         """Replace the key of a lot by one for its state; return whether it differed."""

@@ -53,12 +53,12 @@ def _locked(folder: Path, how: int) -> Iterator[bool]:
     Yield False if another process holds it, or has just removed the folder.
     """
     try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        is_locked = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         yield False
         return
     try:
-        fcntl.flock(held, how)
+        fcntl.flock(is_locked, how)
     except BlockingIOError:
         is_ours = False
     else:
@@ -66,7 +66,7 @@ def _locked(folder: Path, how: int) -> Iterator[bool]:
     try:
         yield is_ours
     finally:
-        os.close(held)
+        os.close(is_locked)
 
 
 class TaskFiles:

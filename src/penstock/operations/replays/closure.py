@@ -116,8 +116,10 @@ def _work(tx: Transaction, keys: list[Work]) -> dict[Work, WorkRow]:
 def _work_on_hold(tx: Transaction, rows: Iterable[WorkRow]) -> set[Work]:
     """Return the work that a person holds; only held work is looked up."""
     keys = [row.job_id + row.lot for row in rows if row.state == WorkState.HELD]
-    asked = ({"keys": some, "nowhere": NOWHERE} for some in batches(keys))
-    return {(job_id, lot) for which in asked for job_id, lot in tx.fetch("replay_kept", **which)}
+    parameters = ({"keys": batch, "nowhere": NOWHERE} for batch in batches(keys))
+    return {
+        (job_id, lot) for which in parameters for job_id, lot in tx.fetch("replay_kept", **which)
+    }
 
 
 class _LotOutput(NamedTuple):
@@ -197,9 +199,9 @@ def _held(
     """Yield the datasets whose lot a person must release first, whatever is made again before."""
     lot = key[1]
     for dataset_id in job.output_ids:
-        made = outputs.get((dataset_id, lot))
-        if made is not None and made.is_held and not made.is_spent:
-            reasons = made.reasons(dataset_id, lot)
+        output = outputs.get((dataset_id, lot))
+        if output is not None and output.is_held and not output.is_spent:
+            reasons = output.reasons(dataset_id, lot)
             yield from (
                 cause for cause in reasons if not _is_renewed(cause, lot, outputs, affected)
             )
@@ -221,4 +223,4 @@ def _before(key: Work, job: LotJobRow, outputs: LotOutputs) -> set[Work]:
     """Return the work that writes what a job reads of a lot."""
     lot = key[1]
     makers = (outputs.get((dataset_id, lot)) for dataset_id in job.input_ids)
-    return {(found.job_id, lot) for found in makers if found is not None} - {key}
+    return {(output.job_id, lot) for output in makers if output is not None} - {key}

@@ -222,7 +222,7 @@ class EndReplay(AuditedWrite, frozen=True):
         if row.state != ReplayState.RUNNING or not row.step_counts.is_over:
             return row
         steps = tables.of_work(row.id, [step.key for step in self.late])
-        known = {step.job_id + step.lot for step in steps}
+        existing = {step.job_id + step.lot for step in steps}
         counts = add_steps(tables, row, self.late, steps, now)
         row = with_counts(row, counts)
         if counts.is_over:
@@ -230,7 +230,7 @@ class EndReplay(AuditedWrite, frozen=True):
             row = move(REPLAYS, row, ReplayState.DONE if is_good else ReplayState.FAILED, now)
             row = _open_gate(uow, row, now)
         else:
-            _close_gate(uow, row, [step for step in self.late if step.key not in known])
+            _close_gate(uow, row, [step for step in self.late if step.key not in existing])
         REPLAYS.put(uow, row)
         return row
 

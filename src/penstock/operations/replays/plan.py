@@ -250,9 +250,9 @@ def _notes(tx: Transaction, work: Sequence[AffectedWork]) -> list[str]:
     return notes
 
 
-def _hold_notes(tx: Transaction, found: Sequence[AffectedWork]) -> dict[str, str]:
+def _hold_notes(tx: Transaction, work: Sequence[AffectedWork]) -> dict[str, str]:
     """Describe the holds on whole jobs and datasets, by their ids."""
-    jobs = {each.wired.job.job_id: each.wired.job for each in found}
+    jobs = {each.wired.job.job_id: each.wired.job for each in work}
     gates = {gate for job in jobs.values() for gate in (*job.input_ids, *job.output_ids)}
     rows = tx.fetch("read_held_gates", ids=[*jobs, *gates]) if jobs else ()
     return {

@@ -203,8 +203,8 @@ def _of_batch(tx: Transaction, target: ReplayTarget) -> ReplayTarget:
 
 
 def _with_makers(
-    tx: Transaction, target: ReplayTarget, found: Sequence[_Version], lots: frozenset[str]
+    tx: Transaction, target: ReplayTarget, versions: Sequence[_Version], lots: frozenset[str]
 ) -> BadVersions:
-    nodes = frozenset((row.id, lot) for row in found for lot in row.lots(lots))
-    makers = fetch_runs(tx, [row.run_id for row in found if row.run_id is not None])
+    nodes = frozenset((row.id, lot) for row in versions for lot in row.lots(lots))
+    makers = fetch_runs(tx, [row.run_id for row in versions if row.run_id is not None])
     return BadVersions(target, nodes, tuple(makers.values()))

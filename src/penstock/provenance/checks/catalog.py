@@ -36,22 +36,22 @@ def current_edges_agree(grounds: Grounds) -> Iterator[str]:
     with grounds.database.read() as tx:
         while page := tx.rows(_Shape, "shapes_of_jobs_from", after=after, most=PAGE):
             after = page[-1].job_id
-            held: dict[str, set[IoKey]] = defaultdict(set)
+            current: dict[str, set[IoKey]] = defaultdict(set)
             edges = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
             for job_id, role, dataset_id, _ in edges:
-                held[job_id].add((role, dataset_id))
+                current[job_id].add((role, dataset_id))
             for job in page:
-                yield from _edges_of(tx, job, held[job.job_id])
+                yield from _edges_of(tx, job, current[job.job_id])
 
 
-def _edges_of(tx: Transaction, job: _Shape, held: set[IoKey]) -> Iterator[str]:
-    wanted, shown = job.edges, f"job {job.namespace}/{job.name}"
-    for role, dataset_id in sorted(wanted - held):
-        yield f"{shown} has dataset {dataset_id} as {role}, and its edge is not current"
-    if odd := held - wanted:
+def _edges_of(tx: Transaction, job: _Shape, current: set[IoKey]) -> Iterator[str]:
+    wanted, subject = job.edges, f"job {job.namespace}/{job.name}"
+    for role, dataset_id in sorted(wanted - current):
+        yield f"{subject} has dataset {dataset_id} as {role}, and its edge is not current"
+    if odd := current - wanted:
         going = tx.fetch("going_edges_of_job", job_id=job.job_id)
         for role, dataset_id in sorted(odd - {(role, dataset) for _, role, dataset in going}):
-            yield f"{shown} shows dataset {dataset_id} as {role} without a source"
+            yield f"{subject} shows dataset {dataset_id} as {role} without a source"
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (

@@ -43,8 +43,8 @@ def ended_claims(grounds: Grounds) -> Iterator[str]:
                     continue
                 lots = list(facet.all_lots)
                 work = tx.rows(WorkRow, "lot_work_by_lots", job_id=run.job_id, lots=lots)
-                held = (w.state == WorkState.RUNNING and w.run_id == run.id for w in work)
-                if not any(held):
+                claims = (w.state == WorkState.RUNNING and w.run_id == run.id for w in work)
+                if not any(claims):
                     yield f"run {run.id} on lot {facet.lot} is {run.state}, but its claim has ended"
 
 
@@ -60,23 +60,23 @@ def work_agrees(grounds: Grounds) -> Iterator[str]:
                 yield from _work_of(tx, job, now)
 
 
-def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
-    shown = f"job {named.namespace}/{named.name}"
-    [job] = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=[named.job_id])
-    if len({*job.input_ids}) + len({*job.output_ids}) != named.wires:
-        yield f"{shown} is not listed under its datasets, or is listed under others"
+def _work_of(tx: Transaction, named_job: _LotJob, now: Micros) -> Iterator[str]:
+    subject = f"job {named_job.namespace}/{named_job.name}"
+    [job] = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=[named_job.job_id])
+    if len({*job.input_ids}) + len({*job.output_ids}) != named_job.wires:
+        yield f"{subject} is not listed under its datasets, or is listed under others"
     after = ""
     while page := tx.fetch("work_of_job_from", job_id=job.job_id, after=after, most=PAGE):
         lots = [lot for (lot,) in page]
         after = lots[-1]
         for row, state, unmade in _derived(tx, job, lots, now):
             if not _agrees(row, state, now):
-                yield f"lot {row.lot} of {shown} is {row.state}, and should be {state}"
+                yield f"lot {row.lot} of {subject} is {row.state}, and should be {state}"
             if row.state == WorkState.DONE and job.stated and row.unmade != unmade:
-                said, found = _whole(row.unmade), _whole(unmade)
-                yield f"lot {row.lot} of {shown} is recorded as {said}, but is {found}"
+                recorded, derived = _whole(row.unmade), _whole(unmade)
+                yield f"lot {row.lot} of {subject} is recorded as {recorded}, but is {derived}"
             if row.lot_key != sort_key(row.lot):
-                yield f"lot {row.lot} of {shown} has the wrong position in the order of work"
+                yield f"lot {row.lot} of {subject} has the wrong position in the order of work"
 
 
 def _derived(

@@ -62,9 +62,9 @@ def _fault(grounds: Grounds, objects: Objects, row: _Noted) -> str | None:
 
 
 def _check_note(row: _Noted, manifest: Manifest) -> None:
-    told = (row.lot, row.state, row.attempt, row.uris, row.bytes)
+    recorded = (row.lot, row.state, row.attempt, row.uris, row.bytes)
     lot, state, attempt = manifest.lot, manifest.state, manifest.attempt
-    if told != (lot, state, attempt, manifest.count, manifest.bytes):
+    if recorded != (lot, state, attempt, manifest.count, manifest.bytes):
         raise Invalid(f"{row.key} is not the recorded manifest")
 
 
@@ -110,8 +110,8 @@ def _item_faults(
     grounds: Grounds, objects: Objects, pool: ThreadPoolExecutor, row: _Noted
 ) -> Iterator[str]:
     try:
-        found = listed(objects, read_manifest(objects, row.key, None))
-        entries = takewhile(lambda _: not grounds.stop.is_set(), found)
+        items = listed(objects, read_manifest(objects, row.key, None))
+        entries = takewhile(lambda _: not grounds.stop.is_set(), items)
 
         def check(entry: Listed) -> Checked:
             return check_item(objects, entry)

@@ -60,16 +60,16 @@ def backfills_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
-    shown, request, counts = f"backfill {row.id}", row.request, row.lot_counts
+    subject, request, counts = f"backfill {row.id}", row.request, row.lot_counts
     if not request.start <= row.looked_to <= request.end:
-        yield f"{shown} has surveyed to {row.looked_to}, which is out of its range"
+        yield f"{subject} has surveyed to {row.looked_to}, which is out of its range"
     for state, count in (("done", counts.done), ("failed", counts.failed)):
         if _differ(lots[state], count, is_over=row.state in _ENDED):
-            yield f"{shown} counts {count} lots as {state}, but there are {lots[state]}"
+            yield f"{subject} counts {count} lots as {state}, but there are {lots[state]}"
     unsurveyed = request.remaining(row.looked_to).count
     if row.state == BackfillState.DONE and (lots["going"] or unsurveyed):
         going = lots["going"]
-        yield f"{shown} is done, and {going} of its lots are going, or some were not surveyed"
+        yield f"{subject} is done, and {going} of its lots are going, or some were not surveyed"
 
 
 def replays_agree(grounds: Grounds) -> Iterator[str]:
@@ -84,15 +84,15 @@ def replays_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
-    shown, counts = f"replay {row.id}", _decode_counts(row.counts)
+    subject, counts = f"replay {row.id}", _decode_counts(row.counts)
     for state in _StepCounts.__struct_fields__:
         count: int = getattr(counts, state)
         if _differ(steps[state], count, is_over=not row.is_open):
-            yield f"{shown} counts {count} steps as {state}, but there are {steps[state]}"
+            yield f"{subject} counts {count} steps as {state}, but there are {steps[state]}"
     if row.state in _OVER and (counts.pending or counts.going):
-        yield f"{shown} is {row.state}, but not all of its steps have ended"
+        yield f"{subject} is {row.state}, but not all of its steps have ended"
     if bool(row.is_open) != (row.state in _ACTIVE or counts.going > 0):
-        yield f"{shown} is {row.state}, and is {'' if row.is_open else 'not '}stepped"
+        yield f"{subject} is {row.state}, and is {'' if row.is_open else 'not '}stepped"
 
 
 def turns_agree(grounds: Grounds) -> Iterator[str]:
@@ -110,12 +110,12 @@ def turns_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
-    shown = f"lot {row.lot} of job {row.job_id} waits"
+    subject = f"lot {row.lot} of job {row.job_id} waits"
     if not row.keeper_ids:
-        yield f"{shown} for no replay"
+        yield f"{subject} for no replay"
     for keeper in row.keeper_ids:
         if (keeper, row.job_id, row.lot) not in steps:
-            yield f"{shown} for replay {keeper}, which has no such step to begin"
+            yield f"{subject} for replay {keeper}, which has no such step to begin"
 
 
 def _differ(actual: int, count: int, *, is_over: bool) -> bool:

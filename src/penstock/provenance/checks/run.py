@@ -39,7 +39,7 @@ def check(
 
 def _judge(grounds: Grounds, invariant: Invariant, shown: int) -> Verdict:
     try:
-        found = list(islice(invariant.find(grounds), FOUND_MAX))
+        violations = list(islice(invariant.find(grounds), FOUND_MAX))
     except PenstockError as error:
         return Verdict(
             invariant.name, invariant.sentence, holds=False, broken=0, more=False, first=(),
@@ -48,8 +48,8 @@ def _judge(grounds: Grounds, invariant: Invariant, shown: int) -> Verdict:
     return Verdict(
         name=invariant.name,
         sentence=invariant.sentence,
-        holds=not found,
-        broken=len(found),
-        more=len(found) == FOUND_MAX,
-        first=tuple(found[:shown]),
+        holds=not violations,
+        broken=len(violations),
+        more=len(violations) == FOUND_MAX,
+        first=tuple(violations[:shown]),
     )
