@@ -7,7 +7,7 @@ A file has a table for each arc (`[arcs.NAME]`) and for each dataset that arrive
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -54,9 +54,9 @@ def read_declarations(path: Path) -> Declared:
         read_arc({"name": name, **defaults, **table}, f"{path}, [{_ARCS}.{name}]")
         for name, table in _tables(path, tables, _ARCS)
     )
-    tables = {"namespace": defaults["namespace"]} if "namespace" in defaults else {}
+    namespace = {"namespace": defaults["namespace"]} if "namespace" in defaults else {}
     arriving = tuple(
-        read_arrival({"dataset": name, **tables, **table}, f"{path}, [{_ARRIVALS}.{name}]")
+        read_arrival({"dataset": name, **namespace, **table}, f"{path}, [{_ARRIVALS}.{name}]")
         for name, table in _tables(path, tables, _ARRIVALS)
     )
     if not arcs and not arriving:
@@ -155,8 +155,7 @@ def _check_once(where: str, arcs: Iterable[Arc]) -> None:
         seen.add((arc.namespace, arc.name))
 
 
-def _near(key: str, names: Iterable[str]) -> str:
-    names = list(names)
+def _near(key: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(key), names, n=1)
     return f"did you mean {near[0]}?" if near else f"it can be {', '.join(names)}"
 

@@ -482,8 +482,8 @@ class ArrivalRound:
         for row in self._held(lots):
             contents[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
-        lots = [uri for rows in contents.values() for uri in rows if uri not in fresh]
-        exists = dict(zip(lots, at_once(self._is_there, lots), strict=True))
+        uris = [uri for rows in contents.values() for uri in rows if uri not in fresh]
+        exists = dict(zip(uris, at_once(self._is_there, uris), strict=True))
         gone = tuple(uri for uri, is_there in exists.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):
