@@ -1,4 +1,4 @@
-"""What arrives is read when it becomes part of a lot, and its manifest tells the digests."""
+"""Arrived objects are read when they become part of a lot, and manifests have digests."""
 
 import hashlib
 import http.client
@@ -52,8 +52,8 @@ def test_objects_are_digested_up_to_a_size(site: Site) -> None:
     site.check()
 
 
-def test_to_verify_a_lot_finds_an_object_that_was_changed_without_a_trace(site: Site) -> None:
-    """It has the size that it had, and the time."""
+def test_verification_finds_silently_changed_object(site: Site) -> None:
+    """Its size and time are unchanged."""
     site.declare()
     site.put("a", NOON, b"good")
     site.later(6)
@@ -64,7 +64,7 @@ def test_to_verify_a_lot_finds_an_object_that_was_changed_without_a_trace(site: 
     assert "its digest is" in str(check_item(site.objects, Listed(item, manifest)).fault)
 
 
-def test_nothing_is_read_if_nothing_is_wanted(site: Site) -> None:
+def test_limit_zero_reads_no_object(site: Site) -> None:
     site.declare(digest_bytes_max=0)
     site.put("a", NOON)
     (site.landing / "a").chmod(0)
@@ -72,16 +72,16 @@ def test_nothing_is_read_if_nothing_is_wanted(site: Site) -> None:
     assert digests(site.lots()[FIRST]) == {"a": None}
 
 
-def test_a_limit_below_nothing_is_refused() -> None:
+def test_negative_limit_is_refused() -> None:
     table = {"dataset": "raw", "location": "/x", "interval": "PT5M", "digest_bytes_max": -1}
     with pytest.raises(Invalid, match="digest_bytes_max"):
         read_arrival(table, "here")
 
 
-def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
+def test_listed_but_missing_object_is_reported_once(
     site: Site, object_server: str, bucket_url: str
 ) -> None:
-    """A listing gives a key that begins with `/` without it."""
+    """A listing shows a key with a leading `/` without it."""
     start = format_time(system_clock() - DAY)
     pattern = "lot={lot}/"
     site.declare(location=bucket_url, start=start, interval="", pattern=pattern, grace_seconds=0)
@@ -114,7 +114,7 @@ def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
     assert digests(site.lots()["2"]) == {"lost": sha256(b"x")}
 
 
-def test_a_watcher_that_is_to_end_reads_no_further(tmp_path: Path) -> None:
+def test_stopping_watcher_stops_reading(tmp_path: Path) -> None:
     store = Objects.open(str(tmp_path / "landing"))
     store.put("a", b"x" * 10)
     place = find_key_form(Objects.open(str(tmp_path / "own")), str(tmp_path / "landing"))

@@ -1,4 +1,4 @@
-"""Backfills: what can be repaired is repaired, a few lots at a time, and good lots stay."""
+"""Backfills repair what can be repaired, a few lots at a time, and leave good lots."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def start(arcs: ArcSite, arc: str = "copy", **how: object) -> BackfillProgress:
 
 
 def finish(arcs: ArcSite, backfill_id: str) -> BackfillProgress:
-    """Move a backfill on to its end, with an engine beside it."""
+    """Step a backfill to its end, with an engine running."""
     with arcs.engine():
         wait_for(lambda: arcs.backfills.step(backfill_id).state is BackfillState.DONE)
     return arcs.backfills.status(backfill_id)
@@ -64,7 +64,7 @@ def broken_chain(arcs: ArcSite) -> None:
     arcs.site.do(HoldLot("boss", "wrong", "ns", "up", LOTS[11]))
 
 
-def test_the_plan_names_each_lot_what_it_is_and_what_would_be_done(arcs: ArcSite) -> None:
+def test_plan_has_condition_and_action_of_each_lot(arcs: ArcSite) -> None:
     broken_chain(arcs)
     found = arcs.backfills.plan("ns", "copy", FIRST, LAST)
     assert [(line.lot[12:], line.now, line.action) for line in found.lines] == [
@@ -91,7 +91,7 @@ def test_the_plan_names_each_lot_what_it_is_and_what_would_be_done(arcs: ArcSite
     assert arcs.backfills.last() == []
 
 
-def test_the_scope_decides_what_is_made_anew(arcs: ArcSite) -> None:
+def test_scope_decides_which_lots_are_resubmitted(arcs: ArcSite) -> None:
     broken_chain(arcs)
 
     def anew(scope: Scope) -> list[str]:
@@ -103,7 +103,7 @@ def test_the_scope_decides_what_is_made_anew(arcs: ArcSite) -> None:
     assert anew(Scope.ALL) == ["00", "01", "08", "09", "10"]
 
 
-def test_a_backfill_repairs_what_can_be_repaired_and_nothing_else(arcs: ArcSite) -> None:
+def test_backfill_repairs_only_repairable_lots(arcs: ArcSite) -> None:
     broken_chain(arcs)
     arcs.mend(LOTS[2], LOTS[3])
     before = arcs.versions("up", LOTS)
@@ -139,7 +139,7 @@ def _started_with_the_claim_done(arcs: ArcSite) -> str:
     return backfill_id
 
 
-def test_a_lot_that_is_out_of_tries_is_not_touched_while_its_input_is_not_there(
+def test_lot_out_of_tries_waits_for_missing_input(
     arcs: ArcSite,
 ) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
@@ -154,7 +154,7 @@ def test_a_lot_that_is_out_of_tries_is_not_touched_while_its_input_is_not_there(
     assert (ended.waiting, arcs.states("copy", LOTS[:1])) == (12, ["HELD"])
 
 
-def test_every_lot_that_was_touched_is_in_the_audit_log(arcs: ArcSite) -> None:
+def test_touched_lots_are_in_the_audit_log(arcs: ArcSite) -> None:
     broken_chain(arcs)
     backfill_id = start(arcs, max_running=12).id
     arcs.backfills.step(backfill_id)
@@ -174,7 +174,7 @@ def test_every_lot_that_was_touched_is_in_the_audit_log(arcs: ArcSite) -> None:
     assert all(entry.who == "ann" for entry in entries if backfill_id in entry.detail)
 
 
-def test_a_lot_that_fails_again_is_told_with_its_error(arcs: ArcSite) -> None:
+def test_lot_that_fails_again_is_shown_with_its_error(arcs: ArcSite) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
     arcs.site.register("raw", LOTS[:3])
     arcs.break_lots(LOTS[1])
@@ -187,7 +187,7 @@ def test_a_lot_that_fails_again_is_told_with_its_error(arcs: ArcSite) -> None:
     assert (ended.good, ended.waiting) == (2, 9)
 
 
-def test_a_chain_is_repaired_by_the_backfill_of_its_broken_arc(arcs: ArcSite) -> None:
+def test_backfill_of_the_broken_arc_repairs_its_chain(arcs: ArcSite) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
     arcs.site.register("raw", [lot for lot in LOTS if lot != LOTS[7]])
     arcs.break_lots(LOTS[2], LOTS[5])
@@ -225,7 +225,7 @@ def test_a_chain_is_repaired_by_the_backfill_of_its_broken_arc(arcs: ArcSite) ->
     assert {row.rank for row in arcs.work("top", [LOTS[2], LOTS[5]])} == {1000}
 
 
-def test_no_more_than_max_running_lots_are_set_going(arcs: ArcSite) -> None:
+def test_backfill_sets_at_most_max_running_lots_going(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=2).id
@@ -238,7 +238,7 @@ def test_no_more_than_max_running_lots_are_set_going(arcs: ArcSite) -> None:
     assert arcs.states("copy", LOTS)[:4] == ["DONE", "READY", "READY", "DONE"]
 
 
-def test_an_engine_never_works_on_more_of_them_at_once(arcs: ArcSite) -> None:
+def test_engine_runs_at_most_max_running_lots(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     before = arcs.versions("up", LOTS)
@@ -249,7 +249,7 @@ def test_an_engine_never_works_on_more_of_them_at_once(arcs: ArcSite) -> None:
     assert all(after[lot] != before[lot] for lot in LOTS)
 
 
-def test_steps_at_once_do_no_harm(arcs: ArcSite) -> None:
+def test_concurrent_steps_do_no_harm(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=3).id
@@ -263,9 +263,7 @@ def test_steps_at_once_do_no_harm(arcs: ArcSite) -> None:
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_lots_are_set_going_in_the_order_that_was_asked_for(
-    arcs: ArcSite, newest_first: bool
-) -> None:
+def test_lots_are_set_going_in_the_requested_order(arcs: ArcSite, newest_first: bool) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=1, newest_first=newest_first).id
@@ -277,7 +275,7 @@ def test_lots_are_set_going_in_the_order_that_was_asked_for(
     assert seen == sorted(LOTS, reverse=newest_first)
 
 
-def test_fresh_lots_come_first_unless_told_otherwise(arcs: ArcSite) -> None:
+def test_fresh_lots_come_before_backfills_by_default(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     [fresh] = hours(0, 1, "20261115")
@@ -320,7 +318,7 @@ def test_a_backfill_is_paused_resumed_and_cancelled(arcs: ArcSite) -> None:
     assert arcs.backfills.step_all() == 0
 
 
-def test_a_lot_whose_input_goes_away_is_given_up(arcs: ArcSite) -> None:
+def test_lot_whose_input_is_removed_counts_as_waiting(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS[:2])
     arcs.site.complete("copy", LOTS[:2])
     backfill_id = start(arcs, scope=Scope.ALL, max_running=2).id
@@ -332,7 +330,7 @@ def test_a_lot_whose_input_goes_away_is_given_up(arcs: ArcSite) -> None:
     assert (ended.state, ended.done, ended.waiting) == ("done", 1, 11)
 
 
-def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
+def test_impossible_backfills_are_refused(arcs: ArcSite) -> None:
     with pytest.raises(NotFound, match="no arc ns/nobody"):
         arcs.backfills.plan("ns", "nobody", FIRST, LAST)
     with pytest.raises(NotFound, match="no backfill"):
@@ -345,7 +343,7 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
         arcs.backfills.start("ann", "", "ns", "copy", None, LAST)
 
 
-def test_what_the_outputs_do_not_tell_the_inputs_may(arcs: ArcSite) -> None:
+def test_range_comes_from_inputs_if_outputs_have_none(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS[3:])
     found = arcs.backfills.plan("ns", "copy", None, LAST)
     assert (found.first, found.last, found.actions) == (LOTS[3], LAST, {BackfillAction.RUN: 9})

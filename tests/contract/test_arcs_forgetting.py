@@ -1,4 +1,4 @@
-"""Backfills that ended long ago are forgotten, with the lots that they set going."""
+"""Old backfills that have ended are pruned with their lots."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 def write(database: Database, state: BackfillState, created: int, since: int, lots: int) -> str:
-    """A backfill that began so many days ago, and is in its state for so many."""
+    """Write a backfill that began some days ago and has been in its state for some days."""
     backfill_id = ids.new_id()
     at = NOW - created * DAY, NOW - since * DAY
     row = BackfillRow(backfill_id, JOB, state, "{}", 0, "{}", "ann", "", 0, at[1], at[0])
@@ -43,7 +43,7 @@ def write(database: Database, state: BackfillState, created: int, since: int, lo
 
 
 def kept(database: Database) -> dict[str, int]:
-    """The backfills that there are, and how many lots each has."""
+    """Return the remaining backfills, and how many lots each has."""
     with database.read() as tx:
         rows = tx.rows(BackfillRow, "last_backfills", most=100, namespace="")
         return {
@@ -58,7 +58,9 @@ def prune(database: Database, *, dry_run: bool = False) -> int:
     )
 
 
-def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_ended_backfills_are_pruned(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(operation, "BATCH_ROWS", 4)
     old = [write(database, BackfillState.DONE, 90 + n, 80, lots=n) for n in range(10)]
     old.append(write(database, BackfillState.CANCELLED, 50, 40, lots=3))
@@ -78,6 +80,6 @@ def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.Mo
     assert prune(database) == 0
 
 
-def test_everything_cannot_be_pruned(database: Database) -> None:
+def test_pruning_needs_an_age(database: Database) -> None:
     with pytest.raises(Invalid, match="90d"):
         prune_operations(BACKFILLS, database, lambda: NOW, 0, dry_run=True)

@@ -1,4 +1,4 @@
-"""What the watcher meets where objects arrive is kept, and told to who waits for their lots."""
+"""Problems at the location of arrivals are recorded, and shown to jobs that wait for lots."""
 
 import logging
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def met(site: Site) -> LandingRow | None:
         return landings_of(tx, [found]).get(found)
 
 
-def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Site) -> None:
+def test_unreadable_location_is_the_cause_of_missing_lots(site: Site) -> None:
     site.do(WireJob("ns", "job", (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)))
     absent = site.landing.parent / "absent"
     site.declare(location=str(absent))
@@ -59,7 +59,7 @@ def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Sit
     assert met(site) is None
 
 
-def test_objects_whose_keys_do_not_fit_are_told(
+def test_objects_with_unmatched_keys_are_reported(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.declare(interval="PT1H", time=TimeFrom.EVENT, pattern=BY_HOUR)
@@ -78,7 +78,7 @@ def test_objects_whose_keys_do_not_fit_are_told(
     ]
 
 
-def test_keys_that_name_no_lot_are_told(site: Site) -> None:
+def test_keys_without_a_lot_are_reported(site: Site) -> None:
     site.declare(interval="", pattern="batch={lot}/")
     site.put("batch=20261115PT1H99/a", NOON)
     site.put("batch=good/a", NOON)
@@ -90,7 +90,7 @@ def test_keys_that_name_no_lot_are_told(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["b#2", "two\nlines", "half \udcff"])
-def test_a_file_that_no_key_can_name_is_told_and_stops_no_other(site: Site, name: str) -> None:
+def test_file_without_a_valid_key_is_reported_and_stops_no_other(site: Site, name: str) -> None:
     site.declare()
     site.put("good", NOON)
     site.put("sub", NOON)

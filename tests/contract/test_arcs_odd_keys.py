@@ -1,4 +1,4 @@
-"""Buckets that hold more than objects: marks of folders, and keys that nobody can read."""
+"""Buckets with entries besides objects: folder marks, and unreadable keys."""
 
 import http.client
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Put = Callable[..., None]
 
 @pytest.fixture
 def site(database_url: str, bucket_url: str, tmp_path: Path) -> Iterator[Site]:
-    """Objects arrive in a bucket; they count from yesterday, by whatever clock its server has."""
+    """Objects arrive in a bucket, counted from yesterday by the clock of its server."""
     site = Site(database_url, tmp_path)
     site.declare(location=bucket_url, interval="", pattern="lot={lot}/", grace_seconds=0,
                  start=format_time(system_clock() - DAY))  # fmt: skip
@@ -29,7 +29,7 @@ def site(database_url: str, bucket_url: str, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def put(object_server: str, bucket_url: str) -> Put:
-    """Write under a key that no client of a store would send."""
+    """Write under a key that store clients refuse."""
 
     def put(key: str, content: bytes = b"x") -> None:
         connection = http.client.HTTPConnection(object_server)
@@ -50,8 +50,8 @@ def met(site: Site) -> LandingRow:
         return landings_of(tx, [found])[found]
 
 
-def test_marks_of_folders_are_passed_over(site: Site, put: Put) -> None:
-    """They are in no lot, and nobody is told of them; an empty object is an object."""
+def test_folder_marks_are_skipped(site: Site, put: Put) -> None:
+    """They are in no lot and not reported; an empty object is an object."""
     put("lot=1/", b"")
     put("lot=1/folder/", b"")
     put("lot=1/empty", b"")
@@ -63,7 +63,7 @@ def test_marks_of_folders_are_passed_over(site: Site, put: Put) -> None:
     assert look(site) == RoundResult()
 
 
-def test_a_key_that_no_reader_may_name_is_told_and_stops_no_other(site: Site, put: Put) -> None:
+def test_unreadable_key_is_reported_and_stops_no_other(site: Site, put: Put) -> None:
     put("lot=1/report%237")
     put("lot=1/" + "x" * 300)
     put("lot=1/north.csv")
@@ -78,10 +78,8 @@ def test_a_key_that_no_reader_may_name_is_told_and_stops_no_other(site: Site, pu
     ("key", "shown"),
     [("lot=1//a.csv", "lot=1//a.csv"), ("lot=1/%2E%2E/a", "lot=1/../a"), ("lot=1/a%0Ab", "a\\nb")],
 )
-def test_a_key_that_hides_its_neighbours_is_named(
-    site: Site, put: Put, key: str, shown: str
-) -> None:
-    """A lot could lack what a listing does not show, so that none is made until it is renamed."""
+def test_key_that_hides_other_keys_is_reported(site: Site, put: Put, key: str, shown: str) -> None:
+    """A lot could lack hidden objects, so none is made until the key is renamed."""
     put(key)
     put("lot=1/north.csv")
     assert look(site) == RoundResult(failed=1)

@@ -1,4 +1,4 @@
-"""Where objects can arrive, what a look at it costs, and how a workload reads them there."""
+"""Locations of arrivals, the cost of a scan, and how workloads read arrived objects."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def test_a_place_that_is_not_there_is_no_place_where_nothing_arrives(site: Site) -> None:
+def test_missing_location_is_an_error(site: Site) -> None:
     site.declare()
     site.declare("other", location=str(site.landing.parent / "absent"))
     site.declare("own", location=str(site.landing.parent))
@@ -81,7 +81,7 @@ def test_a_workload_reads_what_arrived_in_another_store(site: Site) -> None:
 
 
 class Listed(Objects):
-    """A store in memory that remembers where its listings began."""
+    """A store in memory that records where listings began."""
 
     def __init__(self) -> None:
         store = Objects.open("memory://")
@@ -109,7 +109,7 @@ def watch(site: Site, store: Objects, late: Late = Late.AMEND) -> Watcher:
     )
 
 
-def test_where_keys_sort_by_time_a_round_lists_only_what_is_open(site: Site) -> None:
+def test_sorted_keys_are_listed_from_open_intervals(site: Site) -> None:
     store = Listed()
     watcher = watch(site, store)
     store.put("20261115/1201", b"x")
@@ -127,7 +127,7 @@ def test_where_keys_sort_by_time_a_round_lists_only_what_is_open(site: Site) -> 
     ]
 
 
-def test_where_keys_sort_by_time_what_is_late_still_finds_the_next_lot(site: Site) -> None:
+def test_late_object_with_sorted_key_goes_to_the_next_lot(site: Site) -> None:
     store = Listed()
     watcher = watch(site, store, Late.NEXT)
     assert watcher.go_round(NOON + 6 * MINUTE) == RoundResult(closed=1, empty=1)
@@ -138,7 +138,7 @@ def test_where_keys_sort_by_time_what_is_late_still_finds_the_next_lot(site: Sit
     assert store.begun == ["", ""]
 
 
-def test_an_etag_tells_that_an_object_was_changed(site: Site) -> None:
+def test_new_etag_means_a_changed_object(site: Site) -> None:
     store = Objects.open("memory://")
     site.declare(location="s3://bucket", time=TimeFrom.EVENT, pattern="*{epoch}")
     watcher = Watcher(
@@ -151,8 +151,8 @@ def test_an_etag_tells_that_an_object_was_changed(site: Site) -> None:
     assert watcher.go_round(NOON + 8 * MINUTE) == RoundResult()
 
 
-def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
-    """A URI is quoted no more than it must be: patterns of parts look for `day=`."""
+def test_arrivals_in_day_folders_split_by_day(site: Site) -> None:
+    """URIs are quoted no more than necessary: part patterns match `day=`."""
     site.declare()
     for day in ("1", "2"):
         site.put(f"year=2026/day={day}/a b.csv", NOON)
@@ -165,7 +165,7 @@ def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
     assert store.get(key) == b"x"
 
 
-def test_what_is_late_for_who_has_begun_anew_amends_its_lot(
+def test_late_object_after_a_new_declaration_amends_its_lot(
     database_url: str, tmp_path: Path
 ) -> None:
     for count in (1, 2):

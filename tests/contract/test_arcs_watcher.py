@@ -1,4 +1,4 @@
-"""The watcher: objects that arrive become lots by their time, and what is late is dealt with."""
+"""The watcher makes lots of arrived objects by their time, and applies the late policy."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_interval_without_objects_has_no_lot(site: Site) -> None:
     assert site.names() == {FIRST: ["late"], THIRD: ["a"]}
 
 
-def test_a_lot_that_is_amended_does_not_list_what_is_gone(site: Site) -> None:
+def test_amended_lot_omits_deleted_objects(site: Site) -> None:
     site.declare(late=Late.AMEND)
     site.put("a", NOON)
     site.put("b", NOON)
@@ -88,7 +88,7 @@ def test_a_lot_that_is_amended_does_not_list_what_is_gone(site: Site) -> None:
     site.check()
 
 
-def test_lots_that_arrive_set_jobs_going(site: Site) -> None:
+def test_arrived_lots_trigger_jobs(site: Site) -> None:
     raw, clean = DatasetName("ns", "raw"), DatasetName("ns", "clean")
     site.do(WireJob("ns", "job", (raw,), (clean,)))
     site.declare()
@@ -160,8 +160,8 @@ def test_late_objects_are_refused_and_listed(site: Site) -> None:
     site.check()
 
 
-def test_event_times_in_keys_decide_at_the_border_of_days(site: Site) -> None:
-    """On days when clocks on walls change, too."""
+def test_event_times_in_keys_decide_around_midnight(site: Site) -> None:
+    """Also on days when daylight saving changes."""
     site.now = parse_time("2026-10-24T22:00:00Z")
     site.declare(
         interval="PT1H",
@@ -200,7 +200,7 @@ def test_keys_can_name_lots(site: Site) -> None:
     site.check_keys()
 
 
-def test_what_is_declared_again_goes_on(site: Site) -> None:
+def test_declaration_again_continues(site: Site) -> None:
     site.declare()
     site.later(6)
     site.declare(late=Late.NEXT)
@@ -214,7 +214,7 @@ def test_what_is_declared_again_goes_on(site: Site) -> None:
         find_arrival(tx, "ns", "raw")
 
 
-def test_who_declares_an_earlier_start_again_has_no_object_twice(site: Site) -> None:
+def test_earlier_start_adds_no_object_twice(site: Site) -> None:
     site.declare()
     site.put("a", NOON)
     site.later(6)
@@ -244,7 +244,7 @@ def test_an_earlier_start_leaves_no_hole(site: Site) -> None:
     site.check()
 
 
-def test_who_declares_it_anew_finds_what_was_published(site: Site) -> None:
+def test_new_declaration_keeps_published_lots(site: Site) -> None:
     start = format_time(NOON)
     site.declare(start=start, late=Late.REFUSE)
     site.put("a", NOON)
@@ -260,14 +260,14 @@ def test_who_declares_it_anew_finds_what_was_published(site: Site) -> None:
     site.check()
 
 
-def test_lots_that_a_job_makes_cannot_arrive(site: Site) -> None:
+def test_dataset_with_a_writing_job_cannot_arrive(site: Site) -> None:
     names = DatasetName("ns", "tick"), DatasetName("ns", "raw")
     site.do(WireJob("ns", "job", (names[0],), (names[1],)))
     with pytest.raises(Conflict, match="are made by job ns/job"):
         site.declare()
 
 
-def test_a_lot_that_is_held_waits_and_nothing_is_lost(site: Site) -> None:
+def test_held_lot_waits_and_loses_nothing(site: Site) -> None:
     site.declare()
     site.put("a", NOON)
     site.later(6)
@@ -280,7 +280,7 @@ def test_a_lot_that_is_held_waits_and_nothing_is_lost(site: Site) -> None:
     assert site.names() == {FIRST: ["a", "late"], SECOND_LOT: ["b"]}
 
 
-def test_no_interval_closes_before_one_that_is_held(site: Site) -> None:
+def test_no_interval_closes_before_a_held_one(site: Site) -> None:
     site.declare()
     site.do(RegisterLots("ns", "raw", (SECOND_LOT,), "somebody"))
     site.do(HoldLot("me", "not yet", "ns", "raw", SECOND_LOT))
@@ -307,7 +307,7 @@ def test_ten_thousand_objects_in_one_round(site: Site) -> None:
     site.check()
 
 
-def test_after_a_long_absence_rounds_follow_until_all_is_closed(
+def test_rounds_repeat_until_all_intervals_are_closed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrival, "ROUND_LOTS_MAX", 200)
@@ -321,7 +321,7 @@ def test_after_a_long_absence_rounds_follow_until_all_is_closed(
     site.check()
 
 
-def test_the_thread_goes_round_until_it_is_stopped(site: Site) -> None:
+def test_watcher_thread_runs_until_stopped(site: Site) -> None:
     site.declare()
     site.put("a", NOON)
     site.now = NOON + 6 * MINUTE

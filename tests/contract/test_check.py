@@ -1,4 +1,4 @@
-"""`penstock check`: every invariant is broken by hand, and found."""
+"""`penstock check`: each invariant is broken on purpose, and reported."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,12 +114,12 @@ def test_everything_holds_before_anything_is_broken(scene: Scene) -> None:
     assert list(verdicts) == [invariant.name for invariant in ALL]
 
 
-def test_every_invariant_is_broken_by_some_test() -> None:
+def test_each_invariant_has_a_test() -> None:
     assert {name for name, _, _ in BROKEN} | OTHERS == {invariant.name for invariant in ALL}
 
 
 @pytest.mark.parametrize(("name", "breaking", "words"), BROKEN)
-def test_what_breaks_an_invariant_is_found(
+def test_violation_is_reported(
     scene: Scene, name: str, breaking: tuple[str, ...], words: str
 ) -> None:
     verdict = scene.verdicts(*breaking)[name]
@@ -128,7 +128,7 @@ def test_what_breaks_an_invariant_is_found(
     assert any(words in found for found in verdict.first), verdict.first
 
 
-def test_a_batch_that_is_reported_and_no_lot_is_found(tmp_path: Path) -> None:
+def test_reported_batch_without_a_lot_is_a_violation(tmp_path: Path) -> None:
     # Batches are asked of the queue itself, which sees only what is committed.
     url = f"sqlite:///{tmp_path / 'other.db'}"
     with open_scene(url, tmp_path) as other:
@@ -138,7 +138,7 @@ def test_a_batch_that_is_reported_and_no_lot_is_found(tmp_path: Path) -> None:
     assert verdict.first == ("batch bid-told is reported, and no lot",)
 
 
-def test_an_object_that_is_not_in_the_store_is_found(scene: Scene) -> None:
+def test_missing_object_is_a_violation(scene: Scene) -> None:
     [quick] = scene.verdicts("break_stored_objects")["stored-objects"].first
     assert quick.startswith("object ark:/99999/fk4w cannot be read: there is no object")
     [found] = scene.verdicts("break_stored_objects", deep=True)["stored-objects"].first
@@ -147,21 +147,21 @@ def test_an_object_that_is_not_in_the_store_is_found(scene: Scene) -> None:
 
 
 def published(scene: Scene, dataset: str) -> str:
-    """The key of a manifest that readers get."""
+    """Return the key of a manifest that readers get."""
     folder = f"datasets/namespace={NS}/name={dataset}/version=1/lot={LOTS[0]}/state=complete"
     keys = [entry.key for entry in scene.objects.list(folder)]
     return next(key for key in keys if "/attempt=" in key and "/part=" not in key)
 
 
 def changed(scene: Scene, key: str, **changes: object) -> bytes:
-    """A manifest with changes; the one that is there is given back."""
+    """Return a changed manifest, and restore the old one afterwards."""
     before = scene.objects.get(key)
     manifest: Manifest = decode(before, key)
     scene.objects.put(key, encode(msgspec.structs.replace(manifest, **changes)))
     return before
 
 
-def test_a_manifest_that_is_lost_is_found(scene: Scene) -> None:
+def test_lost_manifest_is_a_violation(scene: Scene) -> None:
     key = published(scene, "raw")
     content = scene.objects.get(key)
     scene.objects.delete(key)
@@ -173,7 +173,7 @@ def test_a_manifest_that_is_lost_is_found(scene: Scene) -> None:
     assert found.endswith(f"its manifest {key} is not in the store")
 
 
-def test_a_manifest_that_was_written_over_is_found_by_a_deep_check(scene: Scene) -> None:
+def test_deep_check_finds_overwritten_manifest(scene: Scene) -> None:
     key = published(scene, "raw")
     before = changed(scene, key, comment="by hand")
     try:
@@ -188,9 +188,7 @@ def test_a_manifest_that_was_written_over_is_found_by_a_deep_check(scene: Scene)
     ("content", "words"),
     [(b"short", "it has 5 bytes"), (b"20261115PT1H00 X", "its digest is"), (None, "is not there")],
 )
-def test_data_that_is_not_what_it_was_is_found_by_a_deep_check(
-    scene: Scene, content: bytes | None, words: str
-) -> None:
+def test_deep_check_finds_changed_data(scene: Scene, content: bytes | None, words: str) -> None:
     folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
     key = next(entry.key for entry in scene.objects.list(folder))
     before = scene.objects.get(key)
@@ -207,7 +205,7 @@ def test_data_that_is_not_what_it_was_is_found_by_a_deep_check(
     assert words in found
 
 
-def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene) -> None:
+def test_published_data_of_a_failed_attempt_is_a_violation(scene: Scene) -> None:
     key = published(scene, "raw")
     manifest = decode(scene.objects.get(key), key)
     item = manifest.uris[0]
@@ -223,7 +221,7 @@ def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene)
     assert f"its manifest of {manifest.attempt}" in found
 
 
-def test_stale_and_missing_keys_are_found(scene: Scene) -> None:
+def test_stale_and_missing_keys_are_violations(scene: Scene) -> None:
     well_known = f"{published(scene, 'raw').partition('/attempt=')[0]}/manifest.json"
     stale = f"arcs/namespace={NS}/project=default/version=1/arc=make/lot={LOTS[0]}/running.arc"
     content = scene.objects.get(well_known)
@@ -242,9 +240,7 @@ def test_stale_and_missing_keys_are_found(scene: Scene) -> None:
     )
 
 
-def test_manifest_of_an_arrival_away_from_its_key_is_found(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_arrival_manifest_off_its_key_is_a_violation(database_url: str, tmp_path: Path) -> None:
     site = Site(database_url, tmp_path)
     try:
         site.declare()
@@ -264,7 +260,7 @@ def test_manifest_of_an_arrival_away_from_its_key_is_found(
     assert fault.endswith(f"is not at its well-known key, such as {key}")
 
 
-def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
+def test_unlisted_data_is_a_violation(scene: Scene) -> None:
     folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
     listed = next(entry.key for entry in scene.objects.list(folder))
     orphan = f"{listed.rpartition('/')[0]}/orphan"
@@ -277,7 +273,7 @@ def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
     assert fault.startswith(f"{orphan}, which attempt ")
 
 
-def test_a_check_that_is_stopped_gives_up(scene: Scene) -> None:
+def test_stopped_check_ends(scene: Scene) -> None:
     plane = scene.plane
     stopped = Grounds(scene.database, lambda: plane.objects, plane.context, plane.clock, deep=True)
     verdicts = check(stopped)

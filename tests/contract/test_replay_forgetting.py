@@ -1,4 +1,4 @@
-"""Replays that ended long ago are forgotten, with their steps."""
+"""Old replays that have ended are pruned with their steps."""
 
 from collections.abc import Iterator
 
@@ -28,14 +28,14 @@ def prune(site: ReplaySite, *, dry_run: bool = False) -> int:
 
 
 def left(site: ReplaySite, replay_id: str) -> int:
-    """How many rows there are of the steps of a replay."""
+    """Count the remaining rows of the steps of a replay."""
     which = {"replay_id": ids.run_id(replay_id), "numbers": list(range(100))}
     with site.site.database.read() as tx:
         steps = tx.fetch("replay_steps_by_numbers", **which)
         return len(steps) + len(tx.fetch("replay_steps_after", **which))
 
 
-def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
+def test_only_old_ended_replays_are_pruned(
     site: ReplaySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "BATCH_ROWS", 3)
@@ -59,6 +59,6 @@ def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
     assert prune(site) == 0
 
 
-def test_everything_cannot_be_pruned(site: ReplaySite) -> None:
+def test_pruning_needs_an_age(site: ReplaySite) -> None:
     with pytest.raises(Invalid, match="90d"):
         prune_operations(REPLAYS, site.site.database, lambda: site.site.now, 0, dry_run=True)

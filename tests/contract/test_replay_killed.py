@@ -1,4 +1,4 @@
-"""A replay whose process is killed at any moment goes on where it was."""
+"""A replay continues after its process was killed at any moment."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ MAX_RUNNING = 3
 
 
 @pytest.mark.xdist_group("doomed")
-def test_a_replay_survives_kill_9_and_goes_on(
+def test_replay_continues_after_kill_9(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lots = [*GOOD, *BAD]
@@ -74,7 +74,7 @@ def _pinned(arcs: ArcSite, lot: str) -> str | None:
 
 
 def _work_until_killed(arcs: ArcSite, replays: Replays, least: int, url: str) -> None:
-    """Let another process do so many steps, never more than it may at a time, and kill it."""
+    """Let another process do some steps within its limit, and kill it."""
 
     def has_done_enough() -> bool:
         status = replays.status(REPLAY)
