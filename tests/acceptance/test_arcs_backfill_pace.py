@@ -1,4 +1,4 @@
-"""Backfills set the next lot going when one ends, and do not wait for a tick."""
+"""A backfill sets the next lot going when one ends, without waiting for a tick."""
 
 from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.executors.local import LocalThreads
