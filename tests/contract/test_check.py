@@ -135,7 +135,7 @@ def test_reported_batch_without_a_lot_is_a_violation(tmp_path: Path) -> None:
         with other.database.write() as tx:
             tx.execute("break_reported_batches")
         verdict = other.verdicts()["batch-lots"]
-    assert verdict.first == ("batch bid-told is reported, and no lot",)
+    assert verdict.first == ("batch bid-told is reported, but is no lot",)
 
 
 def test_missing_object_is_a_violation(scene: Scene) -> None:
@@ -186,7 +186,11 @@ def test_deep_check_finds_overwritten_manifest(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"short", "it has 5 bytes"), (b"20261115PT1H00 X", "its digest is"), (None, "is not there")],
+    [
+        (b"short", "it has 5 bytes"),
+        (b"20261115PT1H00 X", "its digest is"),
+        (None, "does not exist"),
+    ],
 )
 def test_deep_check_finds_changed_data(scene: Scene, content: bytes | None, words: str) -> None:
     folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"

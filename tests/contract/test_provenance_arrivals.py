@@ -54,6 +54,6 @@ def test_deleted_arrived_object_is_a_fault(site: Site, landing: Path) -> None:
     (landing / "c.csv").write_text("another size")
     faults = [step for step in site.verify("raw") if step.kind == "fault"]
     assert [(fault.where, fault.what) for fault in faults] == [
-        ((landing / "b.csv").as_uri(), "it is not there"),
+        ((landing / "b.csv").as_uri(), "it does not exist"),
         ((landing / "c.csv").as_uri(), "it has 12 bytes, and should have 5"),
     ]

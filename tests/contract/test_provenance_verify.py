@@ -48,7 +48,7 @@ def test_unchanged_data_has_no_faults(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"on", "it has 2 bytes, and should have 3"), (b"oxe", "its digest is"), (None, "not there")],
+    [(b"on", "it has 2 bytes, and should have 3"), (b"oxe", "its digest is"), (None, "not exist")],
 )
 def test_a_file_that_has_changed_is_named(site: Site, content: bytes | None, words: str) -> None:
     key = keys(site, "raw", "1")[0]
@@ -81,8 +81,8 @@ def test_part_that_differs_from_its_line_is_a_fault() -> None:
     with pytest.raises(Invalid) as refused:
         list(listed(objects, msgspec.structs.replace(part, parts=(line,))))
     assert str(refused.value) == (
-        "part says partial, 0 objects, 0 bytes, and the manifest of the lot says "
-        "complete, 2 objects, 10 bytes of it"
+        "part has partial, 0 objects, 0 bytes, but the manifest of the lot lists "
+        "complete, 2 objects, 10 bytes"
     )
 
 

@@ -42,7 +42,7 @@ def told(site: Site) -> list[tuple[str, str]]:
 def test_of_lots_that_are_all_refused_the_audit_log_tells_none(
     site: Site, refused: Any, done: Any
 ) -> None:
-    with pytest.raises(NotFound, match="has no work on lot 9"):
+    with pytest.raises(NotFound, match="has never met lot 9"):
         site.do(refused)
     assert told(site) == []
     site.do(done)

@@ -203,12 +203,12 @@ def test_costs_are_those_of_past_runs(database_url: str) -> None:
     ("target", "said"),
     [
         ({}, "name what is bad"),
-        ({"dataset": "raw"}, "say which lots"),
+        ({"dataset": "raw"}, "name the bad lots"),
         ({"dataset": "raw", "job": "clean"}, "name what is bad"),
-        ({"dataset": "raw", "lot": "a", "start": 1}, "say which lots"),
-        ({"job": "clean", "lot": "a"}, "a lot is one of a dataset"),
-        ({"job": "clean", "version": "x"}, "a version is one of a lot"),
-        ({"dataset": "raw", "lot": "a", "job_version": "x"}, "a job version is one of a job"),
+        ({"dataset": "raw", "lot": "a", "start": 1}, "name the bad lots"),
+        ({"job": "clean", "lot": "a"}, "a lot needs its dataset"),
+        ({"job": "clean", "version": "x"}, "a version needs its lot"),
+        ({"dataset": "raw", "lot": "a", "job_version": "x"}, "a job version needs its job"),
         ({"job": "clean", "start": 5, "end": 5}, "ends before it begins"),
     ],
 )

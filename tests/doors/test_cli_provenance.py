@@ -87,7 +87,7 @@ def test_long_texts_are_not_cut(
     loud, raw, _ = found["versions"]
     assert loud["run"]["jobVersion"] in told
     assert loud["contents"]["digest"] in told
-    assert "wasnotedwhenitwaspublished" in told
+    assert "wasrecordedwhenitwaspublished" in told
     assert all(file["digest"] in told for file in raw["contents"]["files"])
 
 

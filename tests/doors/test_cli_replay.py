@@ -218,7 +218,7 @@ def test_contradictory_targets_are_refused(here: Here) -> None:
     assert "say what is bad" in nothing.complaint
     assert "--max-running is a number from 1 to 10,000" in none.complaint
     assert (nothing.code, none.code) == (2, 2)
-    assert "say which lots" in penstock("replay", "--dataset", "shop/clean").complaint
+    assert "name the bad lots" in penstock("replay", "--dataset", "shop/clean").complaint
     assert "why replay it?" in penstock("replay", *OF_CLEAN, "--yes").complaint
     assert "leave one of them out" in penstock("replay", *OF_CLEAN, "--yes", "--dry-run").complaint
     assert "there is no replay" in penstock("replay", "show", "nothing").complaint
