@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.arrivals.arrival import TimeFrom
-from penstock.arcs.arrivals.commands import ForgetArrival
+from penstock.arcs.arrivals.commands import DeleteArrival
 from penstock.arcs.arrivals.rows import landings_of
 from penstock.arcs.arrivals.scan import RoundResult
 from penstock.catalog.commands import DatasetName
@@ -55,7 +55,7 @@ def test_unreadable_location_is_the_cause_of_missing_lots(site: Site) -> None:
     absent.mkdir()
     assert site.later(8) == RoundResult(closed=1, empty=1)
     assert met(site) == LandingRow(dataset_id("ns", "raw"))
-    site.do(ForgetArrival("me", "ns", "raw"))
+    site.do(DeleteArrival("me", "ns", "raw"))
     assert met(site) is None
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.arcs.arrivals import arrival
 from penstock.arcs.arrivals.arrival import Late, OnMissing, TimeFrom
-from penstock.arcs.arrivals.commands import ForgetArrival
+from penstock.arcs.arrivals.commands import DeleteArrival
 from penstock.arcs.arrivals.rows import find_arrival
 from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
@@ -208,7 +208,7 @@ def test_declaration_again_continues(site: Site) -> None:
     assert list(site.lots()) == [FIRST, SECOND_LOT]
     with pytest.raises(Conflict, match="are cut by PT5M, not by PT1H"):
         site.declare(interval="PT1H")
-    site.do(ForgetArrival("me", "ns", "raw"))
+    site.do(DeleteArrival("me", "ns", "raw"))
     assert site.later(30) == RoundResult()
     with site.catalog.read() as tx, pytest.raises(NotFound, match="nothing is declared to arrive"):
         find_arrival(tx, "ns", "raw")
@@ -218,7 +218,7 @@ def test_earlier_start_adds_no_object_twice(site: Site) -> None:
     site.declare()
     site.put("a", NOON)
     site.later(6)
-    site.do(ForgetArrival("me", "ns", "raw"))
+    site.do(DeleteArrival("me", "ns", "raw"))
     site.declare(start=format_time(NOON - 5 * MINUTE))
     site.put("b", NOON - 1)
     assert site.later(7) == RoundResult(assigned=1, closed=2)
@@ -250,7 +250,7 @@ def test_new_declaration_keeps_published_lots(site: Site) -> None:
     site.put("a", NOON)
     site.later(11)
     before = site.lots()
-    site.do(ForgetArrival("me", "ns", "raw"))
+    site.do(DeleteArrival("me", "ns", "raw"))
     late = site.put("late", NOON + 5 * MINUTE)
     site.declare(start=start, late=Late.REFUSE)
     assert site.later(12) == RoundResult(refused=1, closed=2)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.arcs.arrivals.arrival import Late
-from penstock.arcs.arrivals.commands import ForgetArrival, PlaceObjects
+from penstock.arcs.arrivals.commands import DeleteArrival, PublishArrivals
 from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.outputs.state_keys import KeyRepair
@@ -43,7 +43,7 @@ def test_concurrent_watchers_do_no_harm(site: Site) -> None:
             self.read = site.catalog.read
 
         def submit(self, command: Any) -> Any:
-            if isinstance(command, PlaceObjects):
+            if isinstance(command, PublishArrivals):
                 seen.append(site.watcher().go_round(site.now))
             return site.catalog.submit(command)
 
@@ -97,7 +97,7 @@ def test_death_at_any_call_loses_and_doubles_nothing(site: Site, late: Late) -> 
         _check_story(site, dataset, late)
         KeyRepair(site.catalog, site.objects).run()
         site.check_keys(dataset)
-        site.do(ForgetArrival("me", "ns", dataset))
+        site.do(DeleteArrival("me", "ns", dataset))
         if deaths == before:
             break
     assert calls < 999
@@ -191,7 +191,7 @@ def test_lots_follow_the_model_for_any_arrivals(
             assert refused == model.refused.keys()
             site.check()
     finally:
-        site.do(ForgetArrival("me", "ns", dataset))
+        site.do(DeleteArrival("me", "ns", dataset))
 
 
 @pytest.mark.xdist_group("doomed")

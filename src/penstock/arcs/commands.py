@@ -55,18 +55,18 @@ class ApplyArc(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> ArcRow:
         """Return the arc. Repeating a declaration changes nothing."""
-        row, is_changed = self.fold(uow, now)
+        row, is_changed = self.upsert(uow, now)
         if is_changed:
-            self.tell(uow, now)
+            self.append_audit(uow, now)
         return row
 
-    def tell(self, uow: UnitOfWork, now: Micros) -> None:
+    def append_audit(self, uow: UnitOfWork, now: Micros) -> None:
         """Append the declaration to the audit log; a trial does not."""
         target = f"{self.arc.namespace}/{self.arc.name}"
         declared = to_text(without_values(self.arc))
         audit.append(uow.tx, now, self.who, "apply arc", target, declared)
 
-    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
+    def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
         """Return the arc, and whether it has changed."""
         arc = checked(self.arc)
         tables = uow.tables(ArcTables)
@@ -146,7 +146,7 @@ def _check_same_cut(uow: UnitOfWork, arc: Arc) -> None:
         first = first or (dataset_name, interval)
 
 
-class ForgetArc(Write, frozen=True):
+class DeleteArc(Write, frozen=True):
     """Delete an arc; its job, runs and lots stay."""
 
     exclusive: ClassVar[bool] = True  # for the audit log
@@ -348,7 +348,7 @@ class SettleKeys(Write, frozen=True):
             tables.settled.put((row.owner_id, row.lot, row.attempt), row)
 
 
-class NoteAttempts(Write, frozen=True):
+class RecordAttempts(Write, frozen=True):
     """Record the data that attempts of dead engines left, or that it was removed."""
 
     job_id: str

@@ -34,13 +34,13 @@ class Declare(Write, frozen=True):
             uow.undo.undo()
             return changed
         for name in changed:
-            commands[name].tell(uow, now)
+            commands[name].append_audit(uow, now)
         return changed
 
 
 def _fold(uow: UnitOfWork, now: Micros, name: str, command: ApplyArc | ApplyArrival) -> bool:
     try:
-        return command.fold(uow, now)[1]
+        return command.upsert(uow, now)[1]
     except Unavailable:
         raise
     except PenstockError as refusal:

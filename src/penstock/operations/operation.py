@@ -54,7 +54,7 @@ class OperationRow(Protocol):
 
 
 R = TypeVar("R", bound=OperationRow)
-P = TypeVar("P", bound="HasMore")
+P = TypeVar("P")
 
 
 class Statements(NamedTuple):
@@ -161,14 +161,6 @@ def is_active(work: WorkRow | None) -> bool:
     return work is not None and work.state in (WorkState.READY, WorkState.RUNNING, WorkState.LATER)
 
 
-class HasMore(Protocol):
-    """The progress of an operation, as far as stepping needs it."""
-
-    @property
-    def has_more(self) -> bool:
-        """Whether another step would set more work going at once."""
-
-
 class Operations(ABC, Generic[R, P]):
     """The operations of one kind: moves them, steps them, and reports their progress."""
 
@@ -219,16 +211,15 @@ class Operations(ABC, Generic[R, P]):
             operation_ids = [each for (each,) in tx.fetch(self.kind.statements.steppable)]
         for operation_id in operation_ids:
             with logs.about(**{self.kind.name: operation_id}):
-                self._step_fully(operation_id)
+                try:
+                    self._advance(operation_id)
+                except PenstockError as error:
+                    name = self.kind.name
+                    log.warning("%s %s was not stepped; retrying: %s", name, operation_id, error)
         return len(operation_ids)
 
-    def _step_fully(self, operation_id: str) -> None:
-        try:
-            while self.step(operation_id).has_more:
-                pass
-        except PenstockError as error:
-            name = self.kind.name
-            log.warning("a step of %s %s failed and is retried: %s", name, operation_id, error)
+    def _advance(self, operation_id: str) -> None:
+        self.step(operation_id)
 
 
 def prune_operations(

@@ -36,17 +36,17 @@ class ApplyArrival(Write, frozen=True):
 
     def execute(self, uow: UnitOfWork, now: Micros) -> ArrivalRow:
         """Return the arrival. Repeating a declaration changes nothing."""
-        row, is_changed = self.fold(uow, now)
+        row, is_changed = self.upsert(uow, now)
         if is_changed:
-            self.tell(uow, now)
+            self.append_audit(uow, now)
         return row
 
-    def tell(self, uow: UnitOfWork, now: Micros) -> None:
+    def append_audit(self, uow: UnitOfWork, now: Micros) -> None:
         """Append the declaration to the audit log; a trial does not."""
         target = f"{self.arrival.namespace}/{self.arrival.dataset}"
         audit.append(uow.tx, now, self.who, "apply arrival", target, to_text(self.arrival))
 
-    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
+    def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
         """Return the arrival, and whether it has changed."""
         arrival = checked(self.arrival)
         dataset_id = self._declared(uow, now)
@@ -120,7 +120,7 @@ def _open_from(outputs: ArrivalRow | None, start: Micros) -> Micros:
     return start if outputs is None or start < outputs.start else max(start, outputs.open_from)
 
 
-class ForgetArrival(Write, frozen=True):
+class DeleteArrival(Write, frozen=True):
     """Delete an arrival; its lots and the record of their objects stay."""
 
     exclusive: ClassVar[bool] = True  # for the audit log
@@ -140,7 +140,7 @@ class ForgetArrival(Write, frozen=True):
             landings.put(row.dataset_id, None)
 
 
-class NoteLanding(Write, frozen=True):
+class RecordLanding(Write, frozen=True):
     """Record a problem at the location of an arrival, and since when it lasts."""
 
     landing: LandingRow
@@ -171,7 +171,7 @@ class ArrivedLot(Struct, frozen=True):
     manifest: ManifestNote
 
 
-class PlaceObjects(Write, frozen=True):
+class PublishArrivals(Write, frozen=True):
     """Publish lots of arrived objects and record the objects, in one transaction.
 
     It is void if the arrival has had another decision since the revision that it was made on.
@@ -199,7 +199,7 @@ class PlaceObjects(Write, frozen=True):
             register(uow, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
         tables = uow.tables(ArrivalTables)
         for uri in self.gone:
-            tables.forgotten.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
+            tables.gone.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
         for each in self.objects:
             tables.objects.put((each.dataset_id, each.uri), each)
         for lot in self.lots:

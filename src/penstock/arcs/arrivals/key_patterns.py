@@ -128,14 +128,14 @@ class _TimeKeys:
     """Keys with a time. At one place each field has only one value that can fit."""
 
     def __init__(self, text: str, pieces: Sequence[Piece]) -> None:
-        met = set[str]()
+        seen = set[str]()
         parts = list[str]()
         loose = 0
         for index, piece in enumerate(pieces):
             later = {field for other in pieces[index + 1 :] for field in other[1::2]}
-            is_loose = bool(index and (set(piece[1::2]) - met) & later)
+            is_loose = bool(index and (set(piece[1::2]) - seen) & later)
             loose += is_loose
-            expression = _expression(piece, met)
+            expression = _expression(piece, seen)
             if index:
                 expression = f".*?{expression}" if is_loose else f"(?>.*?{expression})"
             parts.append(expression)

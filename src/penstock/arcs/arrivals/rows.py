@@ -54,16 +54,16 @@ class ArrivalTables:
         self._uow = uow
         self.arrivals: TableCache[ArrivalRow] = TableCache(self._fetch_arrivals, uow.undo)
         self.objects: TableCache[ArrivedRow] = TableCache(write_only, uow.undo)
-        self.forgotten: TableCache[GoneObject] = TableCache(write_only, uow.undo)
+        self.gone: TableCache[GoneObject] = TableCache(write_only, uow.undo)
         self.lasting: tuple[TableCache[Any], ...] = (self.arrivals,)
-        self.passing: tuple[TableCache[Any], ...] = (self.objects, self.forgotten)
+        self.passing: tuple[TableCache[Any], ...] = (self.objects, self.gone)
 
     def changes(self) -> Changes:
         """Return the rows to write, by statement."""
         return [
             ("forget_arrivals", [_Gone(key) for key in self.arrivals.gone()]),
             ("put_arrivals", self.arrivals.changed()),
-            ("forget_arrived_objects", self.forgotten.changed()),
+            ("forget_arrived_objects", self.gone.changed()),
             ("put_arrived_objects", self.objects.changed()),
         ]
 

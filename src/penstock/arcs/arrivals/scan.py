@@ -33,7 +33,7 @@ from penstock.arcs.arrivals.arrival import (
     lot_span,
     steps,
 )
-from penstock.arcs.arrivals.commands import ArrivedLot, PlaceObjects
+from penstock.arcs.arrivals.commands import ArrivedLot, PublishArrivals
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow
 from penstock.arcs.commands import SettleKeys
@@ -441,7 +441,7 @@ class ArrivalRound:
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
         written = at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
         notes = dict(zip(contents, written, strict=True))
-        command = PlaceObjects(
+        command = PublishArrivals(
             self._row.namespace,
             self._row.name,
             revision,

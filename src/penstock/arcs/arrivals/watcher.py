@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Self
 
 from penstock.arcs.arrivals.arrival import Late, closing_until
-from penstock.arcs.arrivals.commands import NoteLanding
+from penstock.arcs.arrivals.commands import RecordLanding
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow, all_arrivals, landings_of
 from penstock.arcs.arrivals.scan import (
@@ -149,7 +149,7 @@ class Watcher:
     def _note(self, stored: LandingRow, landing: LandingRow) -> None:
         """Record the problem of a location if it has changed."""
         if landing != stored:
-            self._catalog.submit(NoteLanding(landing)).result()
+            self._catalog.submit(RecordLanding(landing)).result()
 
     def _look(self, row: ArrivalRow, now: Micros) -> tuple[RoundResult, Untaken | None]:
         """Return the result of a scan and, if it was complete, the objects that cannot be taken."""

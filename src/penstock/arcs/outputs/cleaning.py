@@ -1,6 +1,6 @@
 """Cleaning of a partial lot: all data of failed attempts goes, good parts too."""
 
-from penstock.arcs.commands import NoteAttempts, arc_row, end_parts_left
+from penstock.arcs.commands import RecordAttempts, arc_row, end_parts_left
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.overview import find_work
@@ -18,7 +18,7 @@ from penstock.states import ManifestState, RunState, WorkState
 from penstock.store.write_queue import WriteQueue
 
 
-class GiveUpParts(Admin, frozen=True):
+class DiscardParts(Admin, frozen=True):
     """Discard the finished parts of a lot, so that no later attempt reuses them."""
 
     namespace: str
@@ -55,7 +55,7 @@ def clean_lot(
     with catalog.read() as tx:
         row, _ = find_work(tx, namespace, name, lot)
     arc, refs = row.arc, output_refs(row.arc)
-    catalog.submit(GiveUpParts(who, why, namespace, name, lot)).result()
+    catalog.submit(DiscardParts(who, why, namespace, name, lot)).result()
     removed = tidy(catalog, objects, refs, row.job_id, lot)
     with catalog.read() as tx:
         _, work = find_work(tx, namespace, name, lot)
@@ -66,7 +66,7 @@ def clean_lot(
         return removed  # no attempt has failed, so the lot is unchanged
     if not attempts:
         # It failed and left no data. An attempt is recorded, so that the lot is missing.
-        nothing = NoteAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
+        nothing = RecordAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
         catalog.submit(nothing).result()
     with catalog.read() as tx:
         states = arc_states(tx, get_lot_job(tx, namespace, name), [work])

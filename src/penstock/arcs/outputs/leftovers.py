@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from penstock.arcs.commands import NoteAttempts
+from penstock.arcs.commands import RecordAttempts
 from penstock.arcs.queries import attempts_of, parts_of, read_manifest
 from penstock.clock import format_time, system_clock
 from penstock.db import Transaction
@@ -59,7 +59,7 @@ def list_dead_attempts(
         (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in attempts
     )
     if rows:
-        catalog.submit(NoteAttempts(job_id, lot, rows)).result()
+        catalog.submit(RecordAttempts(job_id, lot, rows)).result()
 
 
 def tidy(
@@ -73,7 +73,7 @@ def tidy(
     dead = failed_attempts(catalog, objects, refs, lot)
     if dead:
         rows = tuple((run_id, ()) for run_id in dead)
-        catalog.submit(NoteAttempts(job_id, lot, rows)).result()
+        catalog.submit(RecordAttempts(job_id, lot, rows)).result()
     seen = sorted(_attempts_seen(objects, refs, lot))
     with catalog.read() as tx:
         states = tx.fetch("run_states", ids=seen) if seen else []
@@ -107,7 +107,7 @@ def clean(
             objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt))
     if keys:
         removed = tuple((attempt, tuple(listed)) for attempt, listed in keys.items())
-        catalog.submit(NoteAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
+        catalog.submit(RecordAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
     return len(keys)
 
 

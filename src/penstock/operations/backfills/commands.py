@@ -180,7 +180,7 @@ def _act(
     why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
     if action is BackfillAction.FOLLOW:
         return
-    # Jobs downstream that have never met the lot get the same rank: after fresh lots.
+    # Jobs downstream without work on the lot get the same rank: after fresh lots.
     rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
     if action is BackfillAction.UNHOLD:
         unhold = HoldWork(row.who, why, catalog_job.namespace, catalog_job.name, lot, hold=False)

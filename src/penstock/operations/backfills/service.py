@@ -165,6 +165,10 @@ class Backfills(Operations[BackfillRow, BackfillProgress]):
                     log.info("backfill %s has picked lot %s", operation_id, lot)
         return self.status(operation_id)
 
+    def _advance(self, operation_id: str) -> None:
+        while self.step(operation_id).has_more:
+            pass
+
     def _progress(self, tx: Transaction, row: BackfillRow) -> BackfillProgress:
         request, counts = row.request, row.lot_counts
         [job], going, failed = tx.fetch_many(

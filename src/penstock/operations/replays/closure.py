@@ -143,8 +143,8 @@ class _LotOutput(NamedTuple):
 
     def reasons(self, dataset_id: str, lot: str) -> list[str]:
         """Return the datasets for whose sake the lot is held; none if only its checks failed."""
-        told = ReasonsRow(dataset_id, lot, self.why).reasons if self.why else (dataset_id,)
-        return [reason for reason in told if reason != QUALITY]
+        names = ReasonsRow(dataset_id, lot, self.why).reasons if self.why else (dataset_id,)
+        return [reason for reason in names if reason != QUALITY]
 
 
 LotOutputs = Mapping[tuple[str, str], _LotOutput]  # by dataset id and lot

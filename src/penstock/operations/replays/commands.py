@@ -15,8 +15,8 @@ from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.operations.operation import AuditedWrite, Kind, Statements, is_active, move
 from penstock.operations.replays import rules
-from penstock.operations.replays.plan import STEPS_MAX
 from penstock.operations.replays.rows import (
+    STEPS_MAX,
     NewStep,
     ReplayRequest,
     ReplayRow,

@@ -12,6 +12,8 @@ from penstock.db import Transaction
 from penstock.errors import Invalid
 from penstock.operations.replays import rules
 from penstock.operations.replays.closure import AffectedWork, find_closure
+from penstock.operations.replays.commands import REPLAYS
+from penstock.operations.replays.rows import STEPS_MAX
 from penstock.operations.replays.target import ReplayTarget
 from penstock.states import WorkState
 
@@ -86,9 +88,6 @@ def wall_time(before: Before, micros: Sequence[Micros], at_once: int) -> Micros:
             if not waits[other]:
                 heappush(free, other)
     return now
-
-
-STEPS_MAX = 100_000
 
 
 class PlannedAction(StrEnum):
@@ -198,8 +197,7 @@ def find_steps(tx: Transaction, target: ReplayTarget) -> Ordered:
 def make_plan(tx: Transaction, target: ReplayTarget, at_once: int) -> tuple[Ordered, ReplayPlan]:
     """Return what a replay of a target would do now, as work and for display."""
     target.check()
-    if at_once < 1:
-        raise Invalid("a replay has at least one step running at a time")
+    REPLAYS.check_max_running(at_once)
     ordered = find_steps(tx, target)
     actions = _actions(ordered)
     depths = ordered.depths

@@ -17,6 +17,8 @@ from penstock.operations.replays.target import ReplayTarget
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
 
+STEPS_MAX = 100_000
+
 
 class StepCounts(Struct, frozen=True):
     """The number of steps in each state, and how long their last good runs took."""

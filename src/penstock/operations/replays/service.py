@@ -20,8 +20,8 @@ from penstock.operations.replays.commands import (
     RecordStepEnds,
     StartReplay,
 )
-from penstock.operations.replays.plan import STEPS_MAX, Ordered, ReplayPlan, find_steps, make_plan
-from penstock.operations.replays.rows import NewStep, ReplayRequest, ReplayRow, StepRow
+from penstock.operations.replays.plan import Ordered, ReplayPlan, find_steps, make_plan
+from penstock.operations.replays.rows import STEPS_MAX, NewStep, ReplayRequest, ReplayRow, StepRow
 from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState, StepState, WorkState
 from penstock.telemetry import logs
@@ -81,11 +81,6 @@ class ReplayProgress(Shape, frozen=True):
     why: str
     created_at: str
     since: str
-
-    @property
-    def has_more(self) -> bool:
-        """Whether another step would begin more at once: each begins all that it may."""
-        return False
 
 
 class Replays(Operations[ReplayRow, ReplayProgress]):

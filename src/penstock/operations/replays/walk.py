@@ -104,12 +104,12 @@ def _readers(
     lots: dict[str, set[str]] = defaultdict(set)
     for version_id, lot in nodes:
         lots[version_id].add(lot)
-    met = set(known)
+    seen = set(known)
     for ids in batches(list(lots)):
         for version_id, run_id, *rest in tx.fetch("replay_readers", ids=ids):
-            if run_id in met:
+            if run_id in seen:
                 continue
             for run in past_runs([(run_id, *rest)]):
                 if not lots[version_id].isdisjoint(run.lots):
-                    met.add(run_id)
+                    seen.add(run_id)
                     yield run

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Meta
 
 from penstock.access.keys import Key, Role
-from penstock.arcs.arrivals.commands import ApplyArrival, ForgetArrival
+from penstock.arcs.arrivals.commands import ApplyArrival, DeleteArrival
 from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, landings_of, refused_objects
-from penstock.arcs.commands import ApplyArc, ForgetArc
+from penstock.arcs.commands import ApplyArc, DeleteArc
 from penstock.arcs.declaring import Declare
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync, Synced
@@ -118,7 +118,7 @@ async def check_arc(call: Call, arc: Arc) -> None:
 
 async def delete_arc(call: Call, namespace: str, arc: str) -> Empty:
     """Forget an arc: no engine runs it any more; its job, its runs and its lots stay."""
-    await call.submit(ForgetArc(call.key.name, namespace, arc))
+    await call.submit(DeleteArc(call.key.name, namespace, arc))
     return NOTHING
 
 
@@ -252,7 +252,7 @@ def check_arrivals(call: Call) -> None:
 
 async def delete_arrival(call: Call, namespace: str, dataset: str) -> Empty:
     """Watch a location no more; the lots stay, and so does which object is in which."""
-    await call.submit(ForgetArrival(call.key.name, namespace, dataset))
+    await call.submit(DeleteArrival(call.key.name, namespace, dataset))
     return NOTHING
 
 
