@@ -27,6 +27,8 @@ _TRIES = 20
 # Distinguishes the store from an empty mount point whose disk is missing.
 MARK = "penstock-store#1"
 _WORDS = b"This folder is an object store of Penstock. Leave this file in it.\n"
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_Identity = tuple[int, int]  # of a folder, whatever its path
 
 
 def write(root: Path, key: str, chunks: Iterable[bytes], *, if_absent: bool) -> None:
@@ -91,10 +93,6 @@ def folders(root: Path, prefix: str) -> list[str]:
         return [path.name for path in (root / prefix).iterdir() if path.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-_Identity = tuple[int, int]  # of a folder, whatever its path
 
 
 def files(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:

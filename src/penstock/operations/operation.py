@@ -32,6 +32,8 @@ _RUNNING = "running"  # each kind has these three states
 _PAUSED = "paused"
 _CANCELLED = "cancelled"
 
+P = TypeVar("P")
+
 
 class OperationRow(Protocol):
     """The columns that every kind of operation has."""
@@ -54,7 +56,6 @@ class OperationRow(Protocol):
 
 
 R = TypeVar("R", bound=OperationRow)
-P = TypeVar("P")
 
 
 class Statements(NamedTuple):

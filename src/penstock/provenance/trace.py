@@ -19,6 +19,8 @@ from penstock.lots.rows import ManifestRow
 from penstock.provenance.history import Registration, registrations
 
 DEPOSIT_FACET = "penstock_deposit"
+_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+VERSIONS_MAX = 10_000
 
 
 class DepositFacet(Struct, frozen=True, rename="camel"):
@@ -33,7 +35,6 @@ class DepositFacet(Struct, frozen=True, rename="camel"):
     submitter: str | None = None
 
 
-_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_deposit = msgspec.json.Decoder(DepositFacet).decode
 
 
@@ -104,9 +105,6 @@ class FoundObject(Row, frozen=True):
     location: str
     digest: str
     run_id: str
-
-
-VERSIONS_MAX = 10_000
 
 
 @dataclass(frozen=True)

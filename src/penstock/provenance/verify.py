@@ -27,6 +27,9 @@ from penstock.states import ManifestState
 
 T = TypeVar("T")
 R = TypeVar("R")
+TOLD_SECONDS = 0.5
+READERS = 4
+_PAGE = 200
 
 
 class Listed(Struct, frozen=True):
@@ -131,11 +134,6 @@ def side_by_side(
             yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
-
-
-TOLD_SECONDS = 0.5
-READERS = 4
-_PAGE = 200
 
 
 class StepKind(StrEnum):

@@ -33,6 +33,7 @@ _EPOCH_UNITS: Final = {9: SECOND, 10: SECOND, 13: 1000, 16: 1}  # by digits
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*)")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FINEST: Final = {Interval.HOUR: "hour", Interval.DAY: "day"}  # the others need the minute
+Piece = Sequence[str]  # literals, and the names of fields between them
 
 
 class KeyPattern:
@@ -119,9 +120,6 @@ class KeyPattern:
         )
         # One character less, because the key itself must be listed too.
         return text[:-1]
-
-
-Piece = Sequence[str]  # literals, and the names of fields between them
 
 
 class _TimeKeys:

@@ -53,6 +53,15 @@ from penstock.states import ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs, tracing
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+U = TypeVar("U")
+
+_AT_ONCE_MAX = 8
+PAGE_LENGTH = 1000
+
 
 class RoundResult(Struct, frozen=True, kw_only=True):
     """The result of a round.
@@ -149,12 +158,6 @@ class Landing(Struct, frozen=True):
     marks: Marks = field(default_factory=Marks)
 
 
-T = TypeVar("T")
-U = TypeVar("U")
-
-_AT_ONCE_MAX = 8
-
-
 class WatcherStopped(Exception):
     """The watcher must end. Unpublished work has not begun."""
 
@@ -217,12 +220,6 @@ def at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
         return list(threads.map(work, items))
-
-
-log = logging.getLogger(__name__)
-
-
-PAGE_LENGTH = 1000
 
 
 class ArrivalRound:

@@ -34,6 +34,11 @@ from penstock.objects.uris import KeyForm, find_key_form, open_store
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 5.0
+WHOLE_SECONDS = 600
+
 
 def open_place(url: str) -> Objects:
     """Open the store of a location that others write to. A folder must exist.
@@ -60,12 +65,6 @@ def arriving_at(objects: Objects, url: str) -> KeyForm:
             "would arrive as well; name a folder of its own"
         )
     return form
-
-
-log = logging.getLogger(__name__)
-
-EVERY_SECONDS = 5.0
-WHOLE_SECONDS = 600
 
 
 class Watcher:

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 REST_SECONDS = 5
 _PROBE_SECONDS = 1.0
 _PROBE_SECONDS_MAX = 60.0
+BEATS = 3  # heartbeats in one lease
+_FAILED = "a lease could not be renewed"
 
 
 class Outage:
@@ -65,10 +67,6 @@ class Outage:
         self._pause = _PROBE_SECONDS
         log.info("the outage is over: lots are claimed")
         return True
-
-
-BEATS = 3  # heartbeats in one lease
-_FAILED = "a lease could not be renewed"
 
 
 class TaskLease(Struct, frozen=True):

@@ -34,6 +34,13 @@ from penstock.telemetry import logs, tracing
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+WORKERS_LOST_MAX = 3  # workers for one task
+_LOST = f"{WORKERS_LOST_MAX} workers were lost with it, one after another"
+_LOOK_SECONDS = 0.2
+_RETRY_SECONDS = 1.0  # between tries while the database is away
+
 
 class LeaseLost(Exception):
     """The claim is lost, or may be."""
@@ -89,14 +96,6 @@ def rolled_up(states: set[ManifestState]) -> ManifestState:
 def line_of(part: str, note: ManifestNote) -> PartLine:
     """Return the line of a part in the manifest of its lot."""
     return PartLine(part, note.key, note.state, note.uris, note.bytes)
-
-
-T = TypeVar("T")
-
-WORKERS_LOST_MAX = 3  # workers for one task
-_LOST = f"{WORKERS_LOST_MAX} workers were lost with it, one after another"
-_LOOK_SECONDS = 0.2
-_RETRY_SECONDS = 1.0  # between tries while the database is away
 
 
 @dataclass

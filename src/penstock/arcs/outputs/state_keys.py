@@ -37,6 +37,13 @@ from penstock.states import ArcState, ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
+log = logging.getLogger(__name__)
+
+LOTS_AT_ONCE = 500
+_PASSES_MAX = 5
+_AT_ONCE = 100
+_NO_ID = "00000000-0000-0000-0000-000000000000"  # before every id
+
 
 class StateKeys:
     """The state keys of one arc."""
@@ -67,10 +74,6 @@ class StateKeys:
         """Store the last published manifest under the well-known key of each output."""
         for ref, note in zip(refs, notes, strict=True):
             show_manifest(self._objects, lot, ref, note)
-
-
-LOTS_AT_ONCE = 500
-_PASSES_MAX = 5
 
 
 class Synced(Shape, frozen=True):
@@ -246,12 +249,6 @@ def follow_maker(
 
 def _lot_of(key: str, folder: str) -> str:
     return unquote(key.removeprefix(f"{folder}/").partition("/")[0].removeprefix("lot="))
-
-
-log = logging.getLogger(__name__)
-
-_AT_ONCE = 100
-_NO_ID = "00000000-0000-0000-0000-000000000000"  # before every id
 
 
 class KeyRepair:

@@ -17,6 +17,7 @@ PARTS_MAX = 10_000
 # Half a surrogate pair cannot be written as UTF-8, so no database or store takes it.
 _UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 REST = "rest"  # the part of URIs that a pattern does not match
+Members = dict[int, list[Item]]  # by the position of their input
 
 
 def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, ...]]:
@@ -50,9 +51,6 @@ def part_digest(inputs: Sequence[InputLot], outputs: Sequence[DatasetRef]) -> st
     """
     read = [(lot.version, sorted(item.uri for item in lot.uris)) for lot in inputs]
     return hashlib.sha256(msgspec.json.encode((read, outputs))).hexdigest()
-
-
-Members = dict[int, list[Item]]  # by the position of their input
 
 
 def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:

@@ -15,6 +15,14 @@ from msgspec import Struct
 from penstock.config import COMMAND_ENVIRONMENT, SECRET_VARIABLES, Settings
 from penstock.errors import Invalid
 
+_TAIL_BYTES = 4096
+_CHUNK_BYTES = 65536
+_GRACE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+_LAST_LINE_SECONDS = 1.0  # a process that left the group may keep stderr open for ever
+_running: set["subprocess.Popen[bytes]"] = set()
+
 
 class Account(NamedTuple):
     """A user of this machine with whose rights commands run."""
@@ -145,16 +153,6 @@ def check_plain(path: Path) -> None:
     for each in paths:
         if each.is_symlink() or (each.is_file() and each.stat().st_nlink > 1):
             raise Invalid(f"the command left the link {each.name!r}; let it write a file instead")
-
-
-_TAIL_BYTES = 4096
-_CHUNK_BYTES = 65536
-_GRACE_SECONDS = 5.0
-_LOOK_SECONDS = 1.0
-_POLL_SECONDS = 0.02
-_LAST_LINE_SECONDS = 1.0  # a process that left the group may keep stderr open for ever
-
-_running: set["subprocess.Popen[bytes]"] = set()
 
 
 class CommandFailed(Exception):

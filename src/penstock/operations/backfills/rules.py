@@ -18,6 +18,11 @@ from penstock.lots.ids import Interval, check_lot, sort_key
 from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
 
+T = TypeVar("T")
+
+LISTED_MAX = 10_000
+_SHOWN_MAX = 10
+
 
 class LotCondition(StrEnum):
     """The condition of a lot of an arc."""
@@ -204,12 +209,6 @@ def cause(facts: LotFacts, verdict: LotVerdict, reads: Sequence[str], writes: Se
         locked = zip(facts.outputs, writes, strict=True)
         texts = [f"output {name}: lot {facts.lot} is {row.status}" for row, name in locked if row]
     return "; ".join(texts)
-
-
-T = TypeVar("T")
-
-LISTED_MAX = 10_000
-_SHOWN_MAX = 10
 
 
 class LotList(Struct, frozen=True):
