@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
-from penstock.arcs.engine import leases
-from penstock.arcs.engine.leases import Outage
+from penstock.arcs.engine import outage as outages
+from penstock.arcs.engine.outage import Outage
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.spec import Parts
 from penstock.errors import Away, Busy
@@ -38,7 +38,7 @@ DONE, HELD = WorkState.DONE, WorkState.HELD
 def site(
     wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ArcSite]:
-    monkeypatch.setattr(leases, "REST_SECONDS", 1)
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
     url = sqlite_database(tmp_path / "penstock.db")
     with open_site(url, f"{new_bucket(object_server)}/site", tmp_path, monkeypatch) as site:
         yield site
@@ -197,7 +197,7 @@ def test_commit_with_a_lost_answer_counts_as_published(
 def test_a_full_queue_of_writes_costs_no_try(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, command: type
 ) -> None:
-    monkeypatch.setattr(leases, "REST_SECONDS", 1)
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
     answered = WriteQueue.submit
     refused: list[object] = []
 

@@ -12,7 +12,7 @@ from penstock.clock import HOUR
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import HoldWork, Sweep
 from penstock.locks.rows import Stale
-from penstock.operations.backfills import rules
+from penstock.operations.backfills import lots as backfill_lots
 from penstock.operations.backfills.rules import BackfillAction, LotCondition, Scope
 from penstock.operations.backfills.service import BackfillProgress
 from penstock.states import BackfillState, ManifestState
@@ -204,7 +204,7 @@ def test_max_running_holds_for_free_lots(arcs: ArcSite) -> None:
 
 
 def test_a_list_of_lots_has_a_limit(arcs: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "LISTED_MAX", 3)
+    monkeypatch.setattr(backfill_lots, "LISTED_MAX", 3)
     register(arcs, *KNOWN)
 
     plan = arcs.backfills.plan("ns", "letters")

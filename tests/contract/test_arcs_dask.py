@@ -106,7 +106,7 @@ def lease_until(catalog: WriteQueue, lot: str) -> int:
 @pytest.fixture
 def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """A connection to the scheduler whose loss is noticed soon."""
-    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.engine.outage.REST_SECONDS", 1)
     for name, seconds in {"_CONNECT": 5, "_RECONNECT": 5, "_PROBE": 0, "_ANSWER": 3}.items():
         monkeypatch.setattr(f"penstock.arcs.executors.dask.{name}_SECONDS", seconds)
     with wired(cluster.address) as wire:

@@ -94,8 +94,8 @@ def test_mark_is_no_object_and_can_be_restored(plane: Plane, tmp_path: Path) -> 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
-    monkeypatch.setattr("penstock.arcs.engine.leases._PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("penstock.arcs.engine.outage.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.engine.outage._PROBE_SECONDS", 0.1)
     with open_local_site(tmp_path, monkeypatch) as opened:
         yield opened
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from penstock.arcs.commands import BeginParts, EndPart, FailLot, PublishLot
-from penstock.arcs.engine.leases import Outage, TaskLease
+from penstock.arcs.engine.leases import TaskLease
+from penstock.arcs.engine.outage import Outage
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.leftovers import clean, list_dead_attempts, write_partial
 from penstock.arcs.outputs.state_keys import StateKeys

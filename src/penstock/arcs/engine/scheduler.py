@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, renew, renewal_trouble
+from penstock.arcs.engine.leases import BEATS, renew, renewal_trouble
 from penstock.arcs.engine.lot_run import LotRun
+from penstock.arcs.engine.outage import Outage
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.arcs.queries import all_arcs

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, renew, renewal_trouble
+from penstock.arcs.engine.leases import BEATS, renew, renewal_trouble
 from penstock.arcs.engine.lot_run import LotRun
+from penstock.arcs.engine.outage import Outage
 from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock

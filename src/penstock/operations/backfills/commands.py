@@ -16,6 +16,7 @@ from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.locks.rows import LotJobRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotTables
+from penstock.operations.backfills.lots import describe
 from penstock.operations.backfills.rows import (
     BackfillCounts,
     BackfillLotRow,
@@ -30,7 +31,6 @@ from penstock.operations.backfills.rules import (
     LotCondition,
     LotRows,
     LotVerdict,
-    describe,
     gather_facts,
     judge,
 )

@@ -15,19 +15,15 @@ from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
+from penstock.operations.backfills.lots import LotList, Range, WantedLots, dataset_names, find_range
 from penstock.operations.backfills.rules import (
     BackfillAction,
     LotCondition,
     LotFacts,
-    LotList,
     LotRows,
     LotVerdict,
-    Range,
     Scope,
-    WantedLots,
     cause,
-    dataset_names,
-    find_range,
     gather_facts,
     judge,
 )

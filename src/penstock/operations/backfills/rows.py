@@ -12,7 +12,8 @@ from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
 from penstock.lots.ids import Interval
-from penstock.operations.backfills.rules import BackfillAction, LotList, Range, Scope
+from penstock.operations.backfills.lots import LotList, Range
+from penstock.operations.backfills.rules import BackfillAction, Scope
 from penstock.states import BackfillState
 from penstock.store.table_cache import TableCache, write_only
 

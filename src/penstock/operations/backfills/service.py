@@ -23,16 +23,10 @@ from penstock.operations.backfills.commands import (
     StepBackfill,
     count_untouched,
 )
+from penstock.operations.backfills.lots import LotList, WantedLots, find_range
 from penstock.operations.backfills.plan import BackfillPlan, plan, survey
 from penstock.operations.backfills.rows import BackfillRequest, BackfillRow
-from penstock.operations.backfills.rules import (
-    UNDER_WAY,
-    LotList,
-    LotVerdict,
-    Scope,
-    WantedLots,
-    find_range,
-)
+from penstock.operations.backfills.rules import UNDER_WAY, LotVerdict, Scope
 from penstock.operations.operation import MAX_RUNNING, Operations, elapsed, is_active
 from penstock.states import BackfillState
 from penstock.telemetry import logs

@@ -10,8 +10,9 @@ from penstock.catalog.shapes import Shape
 from penstock.catalog.text_schemas import LotName
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval
+from penstock.operations.backfills.lots import LISTED_MAX
 from penstock.operations.backfills.plan import BackfillPlan
-from penstock.operations.backfills.rules import LISTED_MAX, Scope
+from penstock.operations.backfills.rules import Scope
 from penstock.operations.backfills.service import BackfillProgress, Backfills
 from penstock.operations.operation import MAX_RUNNING
 from penstock.server.content import Body
