@@ -115,9 +115,9 @@ class ApplyArrival(Write, frozen=True):
         tables.datasets.put(dataset_id, row)
 
 
-def _open_from(outputs: ArrivalRow | None, start: Micros) -> Micros:
+def _open_from(stored: ArrivalRow | None, start: Micros) -> Micros:
     """Return where open intervals begin: existing lots stay as they are."""
-    return start if outputs is None or start < outputs.start else max(start, outputs.open_from)
+    return start if stored is None or start < stored.start else max(start, stored.open_from)
 
 
 class DeleteArrival(Write, frozen=True):

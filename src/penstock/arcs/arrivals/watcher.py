@@ -133,16 +133,16 @@ class Watcher:
             log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
             self._note(stored, replace(stored, error=str(error)))
             return RoundResult(failed=1)
-        found_now = replace(stored, error="", failed_at=0)
+        observed = replace(stored, error="", failed_at=0)
         if untaken is not None:
             facts = untaken.count, untaken.example, untaken.reason
-            found_now = LandingRow(row.dataset_id, "", 0, *facts)
-            if untaken.count and found_now != stored:
+            observed = LandingRow(row.dataset_id, "", 0, *facts)
+            if untaken.count and observed != stored:
                 log.warning(
                     "arrivals of %s/%s: %d objects are in no lot, such as %r: %s",
                     row.namespace, row.name, *facts,
                 )  # fmt: skip
-        self._note(stored, found_now)
+        self._note(stored, observed)
         return seen
 
     def _note(self, stored: LandingRow, landing: LandingRow) -> None:

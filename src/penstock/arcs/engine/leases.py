@@ -46,7 +46,7 @@ def renewing(lease: TaskLease | None, lost: Callable[[], None]) -> Iterator[None
 
 
 def _beat(lease: TaskLease, over: threading.Event, lost: Callable[[], None]) -> None:
-    def keep() -> None:
+    def renew() -> None:
         try:
             _catalog(lease.database).submit(HeartbeatClaim(lease.claim)).result()
         except (Conflict, NotFound):
@@ -55,7 +55,7 @@ def _beat(lease: TaskLease, over: threading.Event, lost: Callable[[], None]) -> 
 
     trouble = renewal_trouble()
     while not over.wait(lease.seconds / BEATS):
-        renew(keep, trouble)
+        try_renewal(renew, trouble)
 
 
 def renewal_trouble() -> logs.Trouble:
@@ -63,10 +63,10 @@ def renewal_trouble() -> logs.Trouble:
     return logs.Trouble(log, _FAILED)
 
 
-def renew(keep: Callable[[], None], trouble: logs.Trouble) -> None:
+def try_renewal(renew: Callable[[], None], trouble: logs.Trouble) -> None:
     """Renew a lease. A failure is only logged, because the next beat may succeed."""
     try:
-        keep()
+        renew()
         trouble.over()
     except PenstockError as error:
         trouble.met(error)

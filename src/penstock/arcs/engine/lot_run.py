@@ -176,7 +176,7 @@ class LotRun:
         """The mark of a lot whose state keys may not follow the database."""
         return UnsettledRow(self.job_id, self.claim.lot, self.claim.id)
 
-    def keep(self) -> None:
+    def renew_lease(self) -> None:
         """Renew the lease."""
         try:
             self.catalog.submit(HeartbeatClaim(self.ref)).result()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, renew, renewal_trouble
+from penstock.arcs.engine.leases import BEATS, renewal_trouble, try_renewal
 from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.engine.outage import Outage
 from penstock.arcs.executors import TaskExecutor
@@ -221,7 +221,7 @@ class Engine:
         trouble = renewal_trouble()
         while not self._over.wait(self._beat_seconds()):
             for lot_run in list(self._running.values()):
-                renew(lot_run.keep, trouble)
+                try_renewal(lot_run.renew_lease, trouble)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]

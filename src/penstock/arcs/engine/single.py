@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, renew, renewal_trouble
+from penstock.arcs.engine.leases import BEATS, renewal_trouble, try_renewal
 from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.engine.outage import Outage
 from penstock.arcs.executors import TaskExecutor
@@ -65,7 +65,7 @@ def _lease_renewed(lot_run: LotRun) -> Iterator[None]:
     def beat() -> None:
         trouble = renewal_trouble()
         while not over.wait(lot_run.claim.lease_seconds / BEATS):
-            renew(lot_run.keep, trouble)
+            try_renewal(lot_run.renew_lease, trouble)
 
     heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
     heart.start()
