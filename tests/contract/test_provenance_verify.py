@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.verify import Step, Verification, VerificationOrder, listed
+from penstock.provenance.verify import Step, Verification, VerificationOrder, list_items
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
@@ -79,7 +79,7 @@ def test_part_that_differs_from_its_line_is_a_fault() -> None:
     objects.put("part", encode(part))
     line = PartLine("a", "part", ManifestState.COMPLETE, 2, 10)
     with pytest.raises(Invalid) as refused:
-        list(listed(objects, msgspec.structs.replace(part, parts=(line,))))
+        list(list_items(objects, msgspec.structs.replace(part, parts=(line,))))
     assert str(refused.value) == (
         "part has partial, 0 objects, 0 bytes, but the manifest of the lot lists "
         "complete, 2 objects, 10 bytes"

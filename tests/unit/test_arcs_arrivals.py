@@ -17,14 +17,14 @@ from penstock.arcs.arrivals.arrival import (
     Placed,
     Sighting,
     TimeFrom,
-    checked,
-    closing_until,
+    check_arrival,
     decide,
+    divide_decision,
+    find_closing_end,
     first_moment,
     from_text,
     is_unchanged,
     lot_span,
-    steps,
     to_text,
 )
 from penstock.arcs.arrivals.key_patterns import KeyPattern
@@ -149,12 +149,12 @@ def test_listing_omits_no_later_key(one: int, two: int) -> None:
 def test_impossible_declarations_are_refused(changes: dict[str, str], message: str) -> None:
     said = {"dataset": "raw", "location": "/landing", "interval": "PT5M", **changes}
     with pytest.raises(Invalid, match=message):
-        checked(Arrival(**said))  # type: ignore[arg-type]
+        check_arrival(Arrival(**said))  # type: ignore[arg-type]
 
 
 def test_declaration_survives_encoding() -> None:
     said = arrival(late=Late.NEXT)
-    assert from_text(to_text(checked(said))) == said
+    assert from_text(to_text(check_arrival(said))) == said
 
 
 def test_the_first_lot_is_whole() -> None:
@@ -167,8 +167,8 @@ def test_an_interval_closes_a_grace_time_after_its_end(interval: Interval) -> No
     said = arrival(interval, grace_seconds=90)
     start = NOON - 12 * HOUR
     end = start + interval.length
-    assert closing_until(said, start, end + 90 * SECOND - 1) == start
-    assert closing_until(said, start, end + 90 * SECOND) == end
+    assert find_closing_end(said, start, end + 90 * SECOND - 1) == start
+    assert find_closing_end(said, start, end + 90 * SECOND) == end
 
 
 @pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25", "2024-02-29", "2026-12-31"])
@@ -237,7 +237,7 @@ def test_steps_place_every_object_once_and_close_in_order(
     decision = decide(said, DATASET, found, LOTS[400], NOON)
     where = {each.seen.uri: each.row.lot for each in found if each.row is not None}
     open_from, closed = NOON, list[str]()
-    for step in steps(said, decision, NOON, until, ()):
+    for step in divide_decision(said, decision, NOON, until, ()):
         assert step.open_from >= open_from
         open_from = step.open_from
         # Nobody ever sees an object in two lots, or a lot lose one that no other lot gains.
@@ -273,6 +273,6 @@ def test_steps_place_every_object_once_and_close_in_order(
 def test_large_decisions_have_several_steps() -> None:
     said = arrival()
     until = NOON + 350 * 5 * MINUTE
-    taken = list(steps(said, decide(said, DATASET, [], None, NOON), NOON, until, ()))
+    taken = list(divide_decision(said, decide(said, DATASET, [], None, NOON), NOON, until, ()))
     assert [len(step.lots) for step in taken] == [STEP_LOTS_MAX] * 3 + [50]
     assert Counter(change.lot for step in taken for change in step.lots).most_common(1)[0][1] == 1

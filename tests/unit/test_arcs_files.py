@@ -8,7 +8,7 @@ import pytest
 
 import penstock
 from penstock.arcs.arrivals.arrival import Late, TimeFrom
-from penstock.arcs.files import MARK, declared_in, read_declarations
+from penstock.arcs.files import MARK, read_declarations, read_module
 from penstock.arcs.spec import Arc, Input, OnEmpty, Output, Parts, Retry, Workload
 from penstock.client import worker
 from penstock.config import load
@@ -232,7 +232,7 @@ def module(**members: object) -> ModuleType:
 def test_a_function_can_be_an_arc_and_stays_a_function() -> None:
     assert shout("a") == "A"
     assert MARK == worker.MARK
-    found = declared_in(module(shout=shout, again=shout, other=len))
+    found = read_module(module(shout=shout, again=shout, other=len))
     (arc,) = found.arcs
     assert arc == Arc(
         name="shout",
@@ -251,7 +251,7 @@ def test_an_arc_of_another_module_is_not_declared_twice() -> None:
     other = ModuleType("other")
     vars(other)["shout"] = shout
     with pytest.raises(Invalid, match=r"put @penstock\.arc"):
-        declared_in(other)
+        read_module(other)
 
 
 def test_unimportable_function_is_no_arc() -> None:
@@ -269,7 +269,7 @@ def test_impossible_arc_is_refused_with_its_function() -> None:
 
     Marked.__module__ = __name__
     with pytest.raises(Invalid, match="Marked: arc default/Marked subscribes to nothing"):
-        declared_in(module(marked=Marked))
+        read_module(module(marked=Marked))
 
 
 def test_number_in_place_of_text_needs_quotes(tmp_path: Path) -> None:

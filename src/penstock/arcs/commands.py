@@ -18,7 +18,7 @@ from penstock.arcs.rows import (
     PartState,
     UnsettledRow,
 )
-from penstock.arcs.spec import Arc, checked, to_text, without_values
+from penstock.arcs.spec import Arc, check_arc, to_text, without_values
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.known_facets import DatasetName
@@ -68,7 +68,7 @@ class ApplyArc(Write, frozen=True):
 
     def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
         """Return the arc, and whether it has changed."""
-        arc = checked(self.arc)
+        arc = check_arc(self.arc)
         tables = uow.tables(ArcTables)
         job_id = ids.job_id(arc.namespace, arc.name)
         stored = tables.arcs.get(job_id)

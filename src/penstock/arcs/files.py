@@ -65,7 +65,7 @@ def read_declarations(path: Path) -> Declared:
     return Declared(arcs, arriving)
 
 
-def declared_in(module: ModuleType) -> Declared:
+def read_module(module: ModuleType) -> Declared:
     """Return the arcs of a Python module: its functions that have the decorator."""
     marked = {id(each): each for each in vars(module).values() if hasattr(each, MARK)}
     arcs = tuple(
@@ -95,7 +95,7 @@ def read_arc(table: Table, where: str) -> Arc:
             fields["workload"] = {"command": command}
     if isinstance(fields.get("parts"), str):
         fields["parts"] = {"pattern": fields["parts"]}
-    return _converted(fields, Arc, spec.checked, where)
+    return _convert(fields, Arc, spec.check_arc, where)
 
 
 def read_arrival(table: Table, where: str) -> Arrival:
@@ -103,7 +103,7 @@ def read_arrival(table: Table, where: str) -> Arrival:
     fields = dict(table)
     if isinstance(fields.get("start"), date):  # both formats have time values
         fields["start"] = fields["start"].isoformat()
-    return _converted(fields, Arrival, arrivals.checked, where)
+    return _convert(fields, Arrival, arrivals.check_arrival, where)
 
 
 def _datasets(values: object) -> object:
@@ -121,7 +121,7 @@ def _dataset(name: str) -> Table:
     return {"dataset": name}
 
 
-def _converted(value: Table, kind: type[T], checked: Callable[[T], T], where: str) -> T:
+def _convert(value: Table, kind: type[T], checked: Callable[[T], T], where: str) -> T:
     for key in value:
         if key not in kind.__struct_fields__:
             raise Invalid(f"{where}: there is no {key!r}; {_near(key, kind.__struct_fields__)}")

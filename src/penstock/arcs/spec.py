@@ -165,7 +165,7 @@ def from_text(text: str) -> Arc:
     return _decode(text)
 
 
-def checked(arc: Arc) -> Arc:
+def check_arc(arc: Arc) -> Arc:
     """Return the declaration, or raise Invalid if it cannot work."""
     for what, name in (("arc", arc.name), ("project", arc.project), ("version", arc.version)):
         if not _NAME.fullmatch(name) or name in {".", ".."}:

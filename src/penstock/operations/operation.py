@@ -70,7 +70,7 @@ class Statements(NamedTuple):
     delete: str
 
 
-class Kind(ABC, Generic[R]):
+class OperationKind(ABC, Generic[R]):
     """A kind of operation: its words, states and rows."""
 
     name: ClassVar[str]  # in messages, in the audit log, and with `_id` in statements
@@ -126,7 +126,7 @@ class AuditedWrite(Write, frozen=True):
 class MoveOperation(AuditedWrite, Generic[R], frozen=True):
     """Pause, resume or cancel an operation. Work that was set going ends by itself."""
 
-    kind: Kind[R]
+    kind: OperationKind[R]
     who: str
     why: str
     id: str
@@ -145,7 +145,7 @@ class MoveOperation(AuditedWrite, Generic[R], frozen=True):
         return moved
 
 
-def move(kind: Kind[R], row: R, state: str, now: Micros) -> R:
+def move(kind: OperationKind[R], row: R, state: str, now: Micros) -> R:
     """Return an operation in another state, or refuse the move."""
     target = type(kind.states.initial)(state)
     kind.states.check(type(target)(row.state), target, row.id)
@@ -165,7 +165,7 @@ def is_active(work: WorkRow | None) -> bool:
 class Operations(ABC, Generic[R, P]):
     """The operations of one kind: moves them, steps them, and reports their progress."""
 
-    kind: Kind[R]
+    kind: OperationKind[R]
 
     def __init__(self, writes: WriteQueue, clock: Clock) -> None:
         self._writes = writes
@@ -224,7 +224,7 @@ class Operations(ABC, Generic[R, P]):
 
 
 def prune_operations(
-    kind: Kind[Any],
+    kind: OperationKind[Any],
     database: Database,
     clock: Clock,
     older_than: Micros,
@@ -246,7 +246,9 @@ def prune_operations(
     return total
 
 
-def _delete_some(kind: Kind[Any], database: Database, operation_id: str, pause: Pause) -> bool:
+def _delete_some(
+    kind: OperationKind[Any], database: Database, operation_id: str, pause: Pause
+) -> bool:
     """Delete some parts of an operation, and its row with the last; return whether more remain."""
     by_id = {f"{kind.name}_id": operation_id}
     with database.read() as tx:

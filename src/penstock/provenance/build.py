@@ -23,7 +23,7 @@ from penstock.provenance.shapes import (
     Provenance,
 )
 from penstock.provenance.trace import FoundObject, FoundRun, TracedVersion, Walk
-from penstock.provenance.verify import listed, read_manifest
+from penstock.provenance.verify import list_items, read_manifest
 from penstock.states import ManifestState
 
 Find = Callable[[Sequence[str]], Sequence[FoundObject]]  # all stored versions, by ARKs
@@ -146,7 +146,9 @@ class ProvenanceBuilder:
         error = None
         if self._files:
             try:
-                entries = listed(self._objects, read_manifest(self._objects, row.key, row.digest))
+                entries = list_items(
+                    self._objects, read_manifest(self._objects, row.key, row.digest)
+                )
                 for entry in islice(entries, self._files):
                     item = entry.item
                     files.append(File(item.uri, item.size, item.digest, entry.part, item.ark))

@@ -61,7 +61,7 @@ def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
     return decode(content, f"{objects.url}/{key}")
 
 
-def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
+def list_items(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
     """Yield all items of a manifest and its parts; each part is read when its items are due."""
     yield from (Listed(item, manifest) for item in manifest.uris)
     for line in manifest.parts:
@@ -123,7 +123,7 @@ def _digest(store: Objects, key: str, algorithm: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def side_by_side(
+def map_in_order(
     pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int
 ) -> Iterator[R]:
     """Yield the results of work on items in their order, with a few in parallel."""
@@ -291,8 +291,10 @@ class Verification:
         manifest = None
         try:
             manifest = read_manifest(self.objects, row.key, row.digest)
-            entries = takewhile(lambda _: not self.stop.is_set(), listed(self.objects, manifest))
-            for checked in side_by_side(pool, check, filter(behind.is_new, entries), 2 * READERS):
+            entries = takewhile(
+                lambda _: not self.stop.is_set(), list_items(self.objects, manifest)
+            )
+            for checked in map_in_order(pool, check, filter(behind.is_new, entries), 2 * READERS):
                 self._add(files=1, bytes=checked.size)
                 if checked.fault is not None:
                     yield self._fault(checked.where, checked.fault, row)

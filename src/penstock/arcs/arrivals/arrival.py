@@ -167,7 +167,7 @@ def from_text(text: str) -> Arrival:
     return _decode(text)
 
 
-def checked(arrival: Arrival) -> Arrival:
+def check_arrival(arrival: Arrival) -> Arrival:
     """Return the declaration, or raise Invalid if it cannot work."""
     where = f"the arrivals of {arrival.namespace}/{arrival.dataset}"
     if clock_interval(arrival.dataset) is not None:
@@ -216,7 +216,7 @@ def first_moment(arrival: Arrival, now: Micros) -> Micros:
     return start - start % arrival.cut.length if arrival.cut is not None else start
 
 
-def closing_until(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
+def find_closing_end(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
     """Return the end of the last interval that closes now, limited to one round."""
     if arrival.cut is None:
         return open_from
@@ -298,7 +298,7 @@ def closing_lots(
     return [decision.lots.get(lot) or LotChange(lot, is_new=True) for lot in new]
 
 
-def steps(
+def divide_decision(
     arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, existing: Container[str]
 ) -> Iterator[ArrivalStep]:
     """Divide a decision into transactions.

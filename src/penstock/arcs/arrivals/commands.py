@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
-from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, checked, first_moment, to_text
+from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, check_arrival, first_moment, to_text
 from penstock.arcs.arrivals.rows import ArrivalRow, ArrivalTables, GoneObject, missing_arrival
 from penstock.arcs.rows import ArcTables
 from penstock.catalog.commands.lookup import Write, dataset_row
@@ -48,7 +48,7 @@ class ApplyArrival(Write, frozen=True):
 
     def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
         """Return the arrival, and whether it has changed."""
-        arrival = checked(self.arrival)
+        arrival = check_arrival(self.arrival)
         dataset_id = self._declared(uow, now)
         tables = uow.tables(ArrivalTables)
         stored = tables.arrivals.get(dataset_id)

@@ -27,11 +27,11 @@ from penstock.arcs.arrivals.arrival import (
     Sighting,
     TimeFrom,
     closing_lots,
-    closing_until,
     decide,
+    divide_decision,
+    find_closing_end,
     is_unchanged,
     lot_span,
-    steps,
 )
 from penstock.arcs.arrivals.commands import ArrivedLot, PublishArrivals
 from penstock.arcs.arrivals.key_patterns import KeyPattern
@@ -184,7 +184,7 @@ class ObjectReader:
         A change without objects is dropped, unless empty intervals get lots.
         """
         fresh = [row for change in step.lots for row in change.add]
-        digested = iter(at_once(self._digested, fresh))
+        digested = iter(map_parallel(self._digested, fresh))
         lots = []
         for change in step.lots:
             rows = [next(digested) for _ in change.add]
@@ -214,7 +214,7 @@ class ObjectReader:
         return replace(row, digest=f"sha-256:{digest.hexdigest()}")
 
 
-def at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+def map_parallel(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
     """Apply a function to all items in parallel: a store has latency and serves several."""
     if len(items) < 2:
         return [work(item) for item in items]
@@ -241,7 +241,7 @@ class ArrivalRound:
         self._landing = landing
         self._now = now
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
-        self._until = closing_until(row.arrival, row.open_from, now)
+        self._until = find_closing_end(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
         self._reader = ObjectReader(
             landing,
@@ -261,7 +261,7 @@ class ArrivalRound:
         decision = self._decide(self._due(candidates))
         seen, revision = RoundResult(skipped=self._skipped), row.revision
         opened = row.open_from
-        decided = steps(self._arrival, decision, row.open_from, self._until, self._there)
+        decided = divide_decision(self._arrival, decision, row.open_from, self._until, self._there)
         for step in map(self._reader.read, decided):
             try:
                 revision, empty = self._take(step, revision)
@@ -272,7 +272,7 @@ class ArrivalRound:
                 return seen + RoundResult(has_more=True)
             seen += _told(step, empty, self._closed(step, opened))
             opened = step.open_from
-        limit = closing_until(self._arrival, self._until, self._now)
+        limit = find_closing_end(self._arrival, self._until, self._now)
         return seen + RoundResult(has_more=self._until > row.open_from and limit > self._until)
 
     def _was_overtaken(self, revision: int) -> bool:
@@ -436,7 +436,7 @@ class ArrivalRound:
         attempt = ids.new_id()
         contents, gone = self._contents(step)
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
-        written = at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
+        written = map_parallel(lambda each: put_manifest(self._objects, each)[1], manifests)
         notes = dict(zip(contents, written, strict=True))
         command = PublishArrivals(
             self._row.namespace,
@@ -456,7 +456,7 @@ class ArrivalRound:
                 self._objects.delete(note.key)
             raise
         self._tell(notes)
-        at_once(
+        map_parallel(
             lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
         )
         dataset_id = self._row.dataset_id
@@ -480,7 +480,7 @@ class ArrivalRound:
             contents[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
         uris = [uri for rows in contents.values() for uri in rows if uri not in fresh]
-        exists = dict(zip(uris, at_once(self._is_there, uris), strict=True))
+        exists = dict(zip(uris, map_parallel(self._is_there, uris), strict=True))
         gone = tuple(uri for uri, is_there in exists.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from penstock.arcs.arrivals.arrival import Late, closing_until
+from penstock.arcs.arrivals.arrival import Late, find_closing_end
 from penstock.arcs.arrivals.commands import RecordLanding
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow, all_arrivals, landings_of
@@ -40,7 +40,7 @@ EVERY_SECONDS = 5.0
 WHOLE_SECONDS = 600
 
 
-def open_place(url: str) -> Objects:
+def open_location(url: str) -> Objects:
     """Open the store of a location that others write to. A folder must exist.
 
     A folder created here would look like a location without objects.
@@ -51,7 +51,7 @@ def open_place(url: str) -> Objects:
     return open_store(url)
 
 
-def arriving_at(objects: Objects, url: str) -> KeyForm:
+def find_arrival_form(objects: Objects, url: str) -> KeyForm:
     """Return the form of keys at a location, which our own store must not be in."""
     form = find_key_form(objects, url)
     folder, folder_key = local_folder(url), objects.path("x")
@@ -78,7 +78,7 @@ class Watcher:
         *,
         every_seconds: float = EVERY_SECONDS,
         whole_seconds: int = WHOLE_SECONDS,
-        open_at: Callable[[str], Objects] = open_place,
+        open_at: Callable[[str], Objects] = open_location,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -153,14 +153,14 @@ class Watcher:
     def _look(self, row: ArrivalRow, now: Micros) -> tuple[RoundResult, Untaken | None]:
         """Return the result of a scan and, if it was complete, the objects that cannot be taken."""
         arrival = row.arrival
-        form = arriving_at(self._objects, arrival.location)
+        form = find_arrival_form(self._objects, arrival.location)
         store = self._open_at(arrival.location)
         declared = row.dataset_id, row.updated_at
         before = self._whole_at.get(declared)
         after = ""
         if before is not None and now < before + self._whole_seconds * SECOND:
             after = _first_key(row, store)
-            if after and closing_until(arrival, row.open_from, now) == row.open_from:
+            if after and find_closing_end(arrival, row.open_from, now) == row.open_from:
                 return RoundResult(), None
             if arrival.late is Late.NEXT:
                 after = ""  # late objects wait for a closing lot, and one closes

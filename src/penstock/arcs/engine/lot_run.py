@@ -20,7 +20,13 @@ from penstock.arcs.spec import Arc, EmptyOutput, OnEmpty
 from penstock.arcs.workload.functions import run_apart, run_task
 from penstock.arcs.workload.parts import part_digest, split
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
-from penstock.arcs.workload.task import InputLot, Task, TaskResult, again, plain
+from penstock.arcs.workload.task import (
+    InputLot,
+    Task,
+    TaskResult,
+    safe_text,
+    task_for_another_worker,
+)
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.clock import Clock, format_time
 from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
@@ -66,7 +72,7 @@ class WorkerLost(str):
     """The error with which a worker was lost while it ran a task."""
 
 
-def result_of(future: "Future[TaskResult]") -> TaskResult | WorkerLost:
+def task_result(future: "Future[TaskResult]") -> TaskResult | WorkerLost:
     """Return the result of a task, or the loss of its worker."""
     try:
         return future.result()
@@ -77,7 +83,7 @@ def result_of(future: "Future[TaskResult]") -> TaskResult | WorkerLost:
         log.warning("a worker was lost: %s: %s", type(error).__name__, error)
         return WorkerLost(f"{type(error).__name__}: {error}")
     except BaseException as error:  # raised by the workload, such as a KeyboardInterrupt
-        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
+        return TaskResult(error=safe_text(f"{type(error).__name__}: {error}"))
 
 
 def part_state(result: TaskResult) -> PartState:
@@ -86,7 +92,7 @@ def part_state(result: TaskResult) -> PartState:
     return PartState.EMPTY if empty else PartState.COMPLETE
 
 
-def rolled_up(states: set[ManifestState]) -> ManifestState:
+def roll_up_states(states: set[ManifestState]) -> ManifestState:
     """Return the state of a lot from the states of its parts."""
     for state in (ManifestState.PARTIAL, ManifestState.COMPLETE):
         if state in states:
@@ -94,7 +100,7 @@ def rolled_up(states: set[ManifestState]) -> ManifestState:
     return ManifestState.EMPTY
 
 
-def line_of(part: str, note: ManifestNote) -> PartLine:
+def part_line(part: str, note: ManifestNote) -> PartLine:
     """Return the line of a part in the manifest of its lot."""
     return PartLine(part, note.key, note.state, note.uris, note.bytes)
 
@@ -135,7 +141,7 @@ class LotRun:
             self._list_dead_attempts()
             inputs = self._inputs()
             if self._may_skip(inputs):
-                outputs = Outputs(self._emptied())
+                outputs = Outputs(self._write_empty_manifests())
             elif self.arc.parts is not None:
                 outputs = self._run_parts(inputs)
             else:
@@ -149,12 +155,12 @@ class LotRun:
         except ClaimReleased as reason:
             return self._release(str(reason))
         except Away as outage:
-            return self._release(plain(str(outage)), self.outage.meet())
+            return self._release(safe_text(str(outage)), self.outage.meet())
         except (WorkloadFailed, PenstockError) as failure:
-            return self._fail(plain(str(failure)), keys)
+            return self._fail(safe_text(str(failure)), keys)
         except Exception as error:
             log.exception("lot %s of %s", self.claim.lot, self.arc.name)
-            return self._fail(plain(f"{type(error).__name__}: {error}"), keys)
+            return self._fail(safe_text(f"{type(error).__name__}: {error}"), keys)
         states = ", ".join(sorted({note.state for _, note in outputs.notes}))
         log.info("lot %s of %s is published: %s", self.claim.lot, self.arc.name, states)
         self._after_publishing(keys, outputs.notes)
@@ -242,12 +248,12 @@ class LotRun:
         pairs = zip(self._refs, self.arc.outputs, strict=True)
         return tuple(ref for ref, output in pairs if output.empty is EmptyOutput.ALLOW)
 
-    def _emptied(self) -> NamedNotes:
+    def _write_empty_manifests(self) -> NamedNotes:
         return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
 
     def _manifest(self, ref: DatasetRef, parts: tuple[PartLine, ...] = ()) -> Manifest:
         return Manifest(
-            state=rolled_up({part.state for part in parts}),
+            state=roll_up_states({part.state for part in parts}),
             lot=self.claim.lot,
             dataset=ref,
             parts=parts,
@@ -292,10 +298,10 @@ class LotRun:
         lines: dict[DatasetName, dict[str, PartLine]] = {name: {} for name in self.arc.output_names}
         for part, row in done.items():
             for name, note in row.named_notes:
-                lines[name][part] = line_of(part, note)
+                lines[name][part] = part_line(part, note)
         for part, result in results.items():
             for name, note in result.notes:
-                lines[name][part] = line_of(part, note)
+                lines[name][part] = part_line(part, note)
         roots = (
             self._manifest(ref, tuple(parts[part] for part in sorted(parts)))
             for ref, parts in zip(self._refs, lines.values(), strict=True)
@@ -362,12 +368,12 @@ class LotRun:
             ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
             for future in ended:
                 task = running.pop(future)
-                result = result_of(future)
+                result = task_result(future)
                 if isinstance(result, WorkerLost) and task.tries < WORKERS_LOST_MAX:
-                    left.append(again(task))
+                    left.append(task_for_another_worker(task))
                     continue
                 if isinstance(result, WorkerLost):
-                    result = TaskResult(error=plain(f"{_LOST}; the last ended with: {result}"))
+                    result = TaskResult(error=safe_text(f"{_LOST}; the last ended with: {result}"))
                 results[task.part] = result
                 if task.part:
                     self._end_part(task.part, results[task.part])
@@ -375,7 +381,7 @@ class LotRun:
                 raise LeaseLost("its lease was lost")
             self.executor.check()
             if self.stop():
-                left += self._not_begun(running)
+                left += self._take_back(running)
                 if left and not running:
                     raise ClaimReleased("the engine is stopping")
         return results
@@ -385,7 +391,7 @@ class LotRun:
         for future in running:
             self.executor.abandon(future)
 
-    def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
+    def _take_back(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
         """Take back the tasks that have not begun."""
         return [running.pop(future) for future in list(running) if self.executor.take_back(future)]
 
@@ -397,7 +403,7 @@ class LotRun:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
         tracing.fail(error)
         try:
-            after = self._settle(FailLot(self.ref, error, self._listed(error)))
+            after = self._settle(FailLot(self.ref, error, self._list_leftovers(error)))
             keys.show(self.claim.lot, ArcState.PARTIAL)
             self.is_settled = True
             log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
@@ -405,7 +411,7 @@ class LotRun:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
 
-    def _listed(self, error: str) -> tuple[str, ...]:
+    def _list_leftovers(self, error: str) -> tuple[str, ...]:
         """List the data that was left; the failure is recorded even if the store is away."""
         try:
             return write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)

@@ -110,7 +110,7 @@ class ArcWorker:
         for thread in self._threads:
             thread.join()
 
-    def take_in(self) -> None:
+    def take_arrivals(self) -> None:
         """Make lots of all arrived objects before other work begins."""
         while self._watcher.go_round(self._clock()).has_more:
             log.info("more objects have arrived")

@@ -96,7 +96,7 @@ def clean(
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
         needed = _needed(tx, refs, job_id, lot)
-    kept = kept_keys(objects, refs, lot, needed)
+    kept = keys_in_use(objects, refs, lot, needed)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
     gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
@@ -122,7 +122,7 @@ def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) 
     return keys + [noted.key for row in parts for _, noted in row.named_notes]
 
 
-def kept_keys(
+def keys_in_use(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
 ) -> set[str]:
     """Return the keys of manifests, of their parts, and of the lot's data that they list."""

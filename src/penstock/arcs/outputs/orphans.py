@@ -17,7 +17,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from penstock.access import audit
-from penstock.arcs.outputs.leftovers import attempt_of, kept_keys
+from penstock.arcs.outputs.leftovers import attempt_of, keys_in_use
 from penstock.arcs.rows import AttemptRow, PartRow
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import RunRow
@@ -161,7 +161,7 @@ class OrphanSearch:
                 parts = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
                 needed += [note.key for row in parts for _, note in row.named_notes]
         try:
-            listed = kept_keys(self._objects, [ref], lot, needed)
+            listed = keys_in_use(self._objects, [ref], lot, needed)
         except Unavailable:
             raise
         except PenstockError as error:

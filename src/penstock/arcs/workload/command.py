@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from penstock.arcs.spec import variable_names
 from penstock.arcs.workload.files import TaskFiles, task_folder
-from penstock.arcs.workload.shell import check_plain, hand_over, run_command, take_back
+from penstock.arcs.workload.shell import give_folder, reclaim_folder, refuse_links, run_command
 from penstock.arcs.workload.task import Context, InputLot, Task
 from penstock.errors import Invalid
 from penstock.lots.manifests import Check
@@ -40,7 +40,7 @@ def run_command_task(task: Task, context: Context) -> None:
             **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
             **task.workload.environment,
         }
-        text = json.dumps(_described(task, context, files, manifest), indent=1, ensure_ascii=False)
+        text = json.dumps(_describe(task, context, files, manifest), indent=1, ensure_ascii=False)
         described.write_text(text, encoding="utf-8", errors="surrogateescape")
         placeholders = {
             "{lot}": task.lot,
@@ -49,19 +49,19 @@ def run_command_task(task: Task, context: Context) -> None:
             "{manifest}": str(manifest),
             "{task}": str(described),
         }
-        arguments = [_filled(text, placeholders) for text in task.workload.command]
+        arguments = [_fill_placeholder(text, placeholders) for text in task.workload.command]
         environment = {
             **task.rules.environment(task.workload.pass_environment, os.environ),
             **(account.variables if account is not None else {}),
             **variables,
         }
         if account is not None:
-            hand_over(folder, account)
+            give_folder(folder, account)
         run_command(arguments, environment, task.workload.timeout_seconds, context.lost, account)
         if account is not None:
-            take_back(folder)
+            reclaim_folder(folder)
             for path in (manifest, *files.outputs):
-                check_plain(path)
+                refuse_links(path)
         if manifest.exists():
             _take_manifest(manifest.read_bytes(), context)
         files.take_up()
@@ -74,7 +74,7 @@ def _output_variables(task: Task, files: TaskFiles) -> dict[str, str]:
     return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
 
 
-def _described(task: Task, context: Context, files: TaskFiles, manifest: Path) -> dict[str, Any]:
+def _describe(task: Task, context: Context, files: TaskFiles, manifest: Path) -> dict[str, Any]:
     """Return the task as JSON for programs in other languages."""
     locations = zip(context.locations(), files.outputs, strict=True)
     return {
@@ -84,7 +84,7 @@ def _described(task: Task, context: Context, files: TaskFiles, manifest: Path) -
         "part": task.part,
         "attempt": task.attempt,
         "runId": task.run_id,
-        "inputs": [_described_lot(lot, files, task.workload.fetch) for lot in task.inputs],
+        "inputs": [_describe_lot(lot, files, task.workload.fetch) for lot in task.inputs],
         "outputs": [
             {
                 "namespace": ref.namespace,
@@ -98,7 +98,7 @@ def _described(task: Task, context: Context, files: TaskFiles, manifest: Path) -
     }
 
 
-def _described_lot(lot: InputLot, files: TaskFiles, fetch: bool) -> dict[str, Any]:
+def _describe_lot(lot: InputLot, files: TaskFiles, fetch: bool) -> dict[str, Any]:
     described: dict[str, Any] = msgspec.to_builtins(lot)
     for item in described["uris"]:
         path = files.input(item["uri"], fetch=fetch)
@@ -148,5 +148,5 @@ def _take_manifest(content: bytes, context: Context) -> None:
             context.only(uris, each.output)
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill_placeholder(text: str, values: Mapping[str, str]) -> str:
     return values.get(text, text)

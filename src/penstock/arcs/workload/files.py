@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.arcs.workload.shell import CommandFailed
-from penstock.arcs.workload.task import Context, Task, listed_keys
+from penstock.arcs.workload.task import Context, Task, list_keys
 from penstock.errors import PenstockError, Unavailable
 from penstock.lots.manifests import DatasetRef
 from penstock.objects import Objects
@@ -117,7 +117,7 @@ class TaskFiles:
         """Return the files of an output: those that the command listed, or all."""
         uris = self._context.listed_uris(ref)
         if uris is None:
-            return listed_keys(left)
+            return list_keys(left)
         names = (uri.removeprefix(location) for uri in uris if uri.startswith(location))
         return [name for name in names if left.exists(name)]
 

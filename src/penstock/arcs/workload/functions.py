@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.arcs.engine.leases import renewing
 from penstock.arcs.workload.command import run_command_task
-from penstock.arcs.workload.task import Context, Task, TaskResult, plain
+from penstock.arcs.workload.task import Context, Task, TaskResult, safe_text
 from penstock.errors import Away, NotFound, PenstockError
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import RETRY_MARK
@@ -144,9 +144,9 @@ def _run(task: Task) -> TaskResult:
         notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
         return TaskResult(notes, checks=context.checks())
     except PenstockError as error:
-        return TaskResult(error=plain(str(error)), is_away=isinstance(error, Away))
+        return TaskResult(error=safe_text(str(error)), is_away=isinstance(error, Away))
     except (Exception, SystemExit) as error:
-        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
+        return TaskResult(error=safe_text(f"{type(error).__name__}: {error}"))
 
 
 def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:

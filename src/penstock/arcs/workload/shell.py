@@ -108,7 +108,7 @@ def find_account(name: str) -> Account:
     return Account(name, user.pw_uid, user.pw_gid, groups, user.pw_dir, user.pw_shell)
 
 
-def hand_over(folder: Path, account: Account) -> None:
+def give_folder(folder: Path, account: Account) -> None:
     """Give a folder to a user who runs no process in it yet."""
     for top, folders, files in os.walk(folder):
         os.chown(top, account.user_id, account.group_id)
@@ -118,7 +118,7 @@ def hand_over(folder: Path, account: Account) -> None:
             )
 
 
-def take_back(folder: Path) -> None:
+def reclaim_folder(folder: Path) -> None:
     """Take a folder back from a user whose processes may still run, but can no longer change it.
 
     Each folder changes its owner before it is listed, so no file can appear in it afterwards.
@@ -144,7 +144,7 @@ def _take_back(descriptor: int) -> None:
             os.close(below)
 
 
-def check_plain(path: Path) -> None:
+def refuse_links(path: Path) -> None:
     """Refuse links, with which this process would read files that the command cannot read.
 
     A link leads anywhere, and this process may read more than the user of the command.

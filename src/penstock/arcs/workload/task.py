@@ -67,7 +67,7 @@ class Task(Struct, frozen=True, kw_only=True):
     trace: str = ""  # the parent span as a `traceparent`; empty if traces are off
 
 
-def again(task: Task) -> Task:
+def task_for_another_worker(task: Task) -> Task:
     """Return the task for another worker, with an output location that the lost one does not
     use.
     """
@@ -224,7 +224,7 @@ class Context:
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
         if not items and ref not in self._listed:
-            keys = listed_keys(self._store, self._folder(ref).rstrip("/"))
+            keys = list_keys(self._store, self._folder(ref).rstrip("/"))
             items = [Item(f"{self._store.url}/{key}") for key in keys]
         return items
 
@@ -246,13 +246,13 @@ class Context:
             ) from None
 
 
-def plain(text: str) -> str:
+def safe_text(text: str) -> str:
     """Return an error text that every database and object store accepts."""
     writable = text.encode(errors="backslashreplace").decode().replace("\x00", "")
     return writable[:ERROR_CHARS_MAX]
 
 
-def listed_keys(store: Objects, folder: str = "") -> list[str]:
+def list_keys(store: Objects, folder: str = "") -> list[str]:
     """Return the keys of all files in a folder; refuse names that cannot be keys."""
     for odd in store.nameless(folder):
         raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")

@@ -144,7 +144,7 @@ def work(
                 secrets=plane.secrets,
             )
             if once:
-                station.take_in()
+                station.take_arrivals()
             with station:
                 _log.info("%s", _greeting(settings, arc))
                 _stay(station, signals, once=once)

@@ -34,7 +34,7 @@ from penstock.operations.backfills.rules import (
     gather_facts,
     judge,
 )
-from penstock.operations.operation import AuditedWrite, Kind, Statements, move
+from penstock.operations.operation import AuditedWrite, OperationKind, Statements, move
 from penstock.states import BACKFILL, BackfillState, WorkState
 from penstock.store.table_cache import TableCache
 
@@ -45,7 +45,7 @@ _OUTCOMES = {  # of work that a backfill can bring no further
 }
 
 
-class BackfillKind(Kind[BackfillRow]):
+class BackfillKind(OperationKind[BackfillRow]):
     """Backfills as operations."""
 
     name = "backfill"

@@ -11,7 +11,7 @@ from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
 from penstock.operations.replays.target import ReplayTarget, find_bad
-from penstock.operations.replays.walk import Node, PastRun, Work, batches, made_by, walk
+from penstock.operations.replays.walk import Node, PastRun, Work, batches, find_outputs, walk
 from penstock.states import WorkState
 
 
@@ -66,7 +66,7 @@ def find_closure(tx: Transaction, target: ReplayTarget) -> Closure:
     jobs = _jobs(tx, {job_id for job_id, _ in runs})
     rows = _work(tx, [key for key in runs if key[0] in jobs])
     outputs = _outputs(tx, rows, jobs)
-    makers = {**made_by(tx, bad.roots), **derived.made}
+    makers = {**find_outputs(tx, bad.roots), **derived.made}
     last = {
         key: run
         for key, row in rows.items()

@@ -13,7 +13,7 @@ from penstock.locks import replay_gate
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.operations.operation import AuditedWrite, Kind, Statements, is_active, move
+from penstock.operations.operation import AuditedWrite, OperationKind, Statements, is_active, move
 from penstock.operations.replays import rules
 from penstock.operations.replays.rows import (
     STEPS_MAX,
@@ -24,8 +24,8 @@ from penstock.operations.replays.rows import (
     StepCounts,
     StepRow,
     add_steps,
-    counts_text,
-    moved_step,
+    encode_counts,
+    move_step,
     step_row,
     with_counts,
     write_steps,
@@ -35,7 +35,7 @@ from penstock.states import REPLAY, ReplayState, StepState, WorkState
 from penstock.store.table_cache import TableCache
 
 
-class ReplayKind(Kind[ReplayRow]):
+class ReplayKind(OperationKind[ReplayRow]):
     """Replays as operations."""
 
     name = "replay"
@@ -95,7 +95,7 @@ class StartReplay(AuditedWrite, frozen=True):
             target=msgspec.json.encode(self.request).decode(),
             state=ReplayState.RUNNING,
             is_open=1,
-            counts=counts_text(StepCounts()),
+            counts=encode_counts(StepCounts()),
             max_running=self.max_running,
             who=self.who,
             why=self.why,
@@ -173,7 +173,7 @@ class FailStep(AuditedWrite, frozen=True):
         row, step = REPLAYS.get(uow, self.id), step_row(tables, self.id, self.number)
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING:
             return step
-        failed = moved_step(step, StepState.FAILED, now, note=self.note)
+        failed = move_step(step, StepState.FAILED, now, note=self.note)
         replay_gate.end(uow.tables(LockTables), row.id, [step.work], now)
         counts = write_steps(tables, row.step_counts, [(step, failed)], now)
         tables.replays.put(row.id, with_counts(row, counts))
@@ -189,7 +189,7 @@ class RecordStepEnds(AuditedWrite, frozen=True):
         """Return the numbers of the steps that have ended."""
         tables, locks = uow.tables(ReplayTables), uow.tables(LockTables)
         row = REPLAYS.get(uow, self.id)
-        going = tables.going(row.id, STEPS_MAX)
+        going = tables.steps_going(row.id, STEPS_MAX)
         locks.work.prefetch(step.work for step in going)
         changed = []
         for step in going:
@@ -197,10 +197,10 @@ class RecordStepEnds(AuditedWrite, frozen=True):
             state = rules.outcome(step, work)
             if state is StepState.DONE:
                 run_id = work.run_id if work is not None else None
-                changed.append((step, moved_step(step, state, now, run_id=run_id)))
+                changed.append((step, move_step(step, state, now, run_id=run_id)))
             elif state is not None:
                 error = (work.error if work is not None else "") or "it is held"
-                changed.append((step, moved_step(step, state, now, note=error)))
+                changed.append((step, move_step(step, state, now, note=error)))
         row = with_counts(row, write_steps(tables, row.step_counts, changed, now))
         REPLAYS.put(uow, row)
         return [step.number for step, _ in changed]
@@ -221,7 +221,7 @@ class EndReplay(AuditedWrite, frozen=True):
         row = REPLAYS.get(uow, self.id)
         if row.state != ReplayState.RUNNING or not row.step_counts.is_over:
             return row
-        steps = tables.of_work(row.id, [step.key for step in self.late])
+        steps = tables.steps_of_work(row.id, [step.key for step in self.late])
         existing = {step.job_id + step.lot for step in steps}
         counts = add_steps(tables, row, self.late, steps, now)
         row = with_counts(row, counts)
@@ -243,7 +243,7 @@ def _close_gate(uow: UnitOfWork, row: ReplayRow, steps: Iterable[NewStep]) -> No
 
 def _open_gate(uow: UnitOfWork, row: ReplayRow, now: Micros) -> ReplayRow:
     """Leave work that was not begun to its own stale rule; return the replay with its counts."""
-    unbegun = uow.tables(ReplayTables).unbegun(row.id, STEPS_MAX)
+    unbegun = uow.tables(ReplayTables).unbegun_steps(row.id, STEPS_MAX)
     stale = replay_gate.stop(uow.tables(LockTables), row.id, [step.work for step in unbegun], now)
     return with_counts(row, replace(row.step_counts, stale=stale))
 
@@ -251,7 +251,7 @@ def _open_gate(uow: UnitOfWork, row: ReplayRow, now: Micros) -> ReplayRow:
 def _active_steps(uow: UnitOfWork, row: ReplayRow) -> int:
     """Count the steps of a replay that run, or will as soon as they can."""
     tables, locks = uow.tables(ReplayTables), uow.tables(LockTables)
-    going = tables.going(row.id, STEPS_MAX)
+    going = tables.steps_going(row.id, STEPS_MAX)
     locks.work.prefetch(step.work for step in going)
     return sum(is_active(locks.work.get(step.work)) for step in going)
 
@@ -264,9 +264,9 @@ def _apply(step: StepRow, work: WorkRow | None, verdict: StepVerdict, now: Micro
         case StepTurn.WAIT:
             return replace(step, note=verdict.note, at=now)
         case StepTurn.FAIL:
-            return moved_step(step, StepState.FAILED, now, note=verdict.note)
+            return move_step(step, StepState.FAILED, now, note=verdict.note)
         case StepTurn.DONE:
-            return moved_step(step, StepState.DONE, now, run_id=last, note=verdict.note)
+            return move_step(step, StepState.DONE, now, run_id=last, note=verdict.note)
     # The run that is under way counts as the new one; an earlier run does not.
     run_before = step.run_before if is_live else last
-    return moved_step(step, StepState.GOING, now, run_before=run_before, note=verdict.note)
+    return move_step(step, StepState.GOING, now, run_before=run_before, note=verdict.note)

@@ -149,13 +149,13 @@ class ReplayTables:
         """Write that a step must be done before another."""
         self.edges.put((row.replay_id, row.earlier, row.later), row)
 
-    def going(self, replay_id: str, most: int) -> list[StepRow]:
+    def steps_going(self, replay_id: str, most: int) -> list[StepRow]:
         """Read the steps that were set going and have not ended."""
         which = {"replay_id": replay_id, "state": StepState.GOING, "most": most}
         stored = self._uow.tx.rows(StepRow, "replay_steps_in_state", **which)
         return [row for row in self._cached(stored) if row.state == StepState.GOING]
 
-    def unbegun(self, replay_id: str, most: int) -> list[StepRow]:
+    def unbegun_steps(self, replay_id: str, most: int) -> list[StepRow]:
         """Read the steps that were not set going and are not done."""
         states = (StepState.PENDING, StepState.BLOCKED)
         which = {"replay_id": replay_id, "most": most}
@@ -175,7 +175,7 @@ class ReplayTables:
             if cached is not None:
                 yield cached
 
-    def after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
+    def steps_after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
         """Read the steps that wait for these, once for each step that they wait for."""
         rows = self._uow.tx.fetch("replay_steps_after", replay_id=replay_id, numbers=numbers)
         later = [number for (number,) in rows]
@@ -183,7 +183,7 @@ class ReplayTables:
         steps = (self.steps.get((replay_id, number)) for number in later)
         return [step for step in steps if step is not None]
 
-    def of_work(self, replay_id: str, keys: Iterable[str]) -> list[StepRow]:
+    def steps_of_work(self, replay_id: str, keys: Iterable[str]) -> list[StepRow]:
         """Read the steps of work with these keys: a job's id and a lot in one text."""
         wanted = {"replay_id": replay_id, "keys": list(keys)}
         return self._uow.tx.rows(StepRow, "replay_steps_of_work", **wanted)
@@ -226,7 +226,7 @@ def step_row(tables: ReplayTables, replay_id: str, number: int) -> StepRow:
     return step
 
 
-def moved_step(
+def move_step(
     step: StepRow,
     state: StepState,
     now: Micros,
@@ -265,7 +265,9 @@ def _unblock(tables: ReplayTables, done: Sequence[StepRow]) -> None:
     if not done:
         return
     replay_id = done[0].replay_id
-    waited = Counter(step.number for step in tables.after(replay_id, [s.number for s in done]))
+    waited = Counter(
+        step.number for step in tables.steps_after(replay_id, [s.number for s in done])
+    )
     for number, count in waited.items():
         step = step_row(tables, replay_id, number)
         tables.put_step(replace(step, waits_for=step.waits_for - count))
@@ -277,10 +279,10 @@ def _block(
     """Block all steps after failed ones, however far."""
     while failed:
         numbers = [step.number for step in failed]
-        after = {step.number: step for step in tables.after(failed[0].replay_id, numbers)}
+        after = {step.number: step for step in tables.steps_after(failed[0].replay_id, numbers)}
         note = f"step {min(numbers)} has failed" if len(numbers) == 1 else "steps before it failed"
         waiting = [step for step in after.values() if step.state == StepState.PENDING]
-        failed = [moved_step(step, StepState.BLOCKED, now, note=note) for step in waiting]
+        failed = [move_step(step, StepState.BLOCKED, now, note=note) for step in waiting]
         for was, step in zip(waiting, failed, strict=True):
             tables.put_step(step)
             counts = _shift(counts, was, step)
@@ -341,9 +343,9 @@ def _shift(counts: StepCounts, was: StepRow | None, step: StepRow) -> StepCounts
 
 def with_counts(row: ReplayRow, counts: StepCounts) -> ReplayRow:
     """Return a replay with other counts."""
-    return replace(row, counts=counts_text(counts))
+    return replace(row, counts=encode_counts(counts))
 
 
-def counts_text(counts: StepCounts) -> str:
+def encode_counts(counts: StepCounts) -> str:
     """Encode counts as they are stored."""
     return msgspec.json.encode(counts).decode()

@@ -14,7 +14,7 @@ from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.queries.claims import find_dataset, get_lot_job
 from penstock.lots.ids import check_lot
-from penstock.operations.replays.walk import Node, PastRun, fetch_runs, made_by, past_runs
+from penstock.operations.replays.walk import Node, PastRun, fetch_runs, find_outputs, past_runs
 
 FOREVER: Micros = (1 << 63) - 1
 
@@ -146,7 +146,7 @@ def _made_by_job(tx: Transaction, target: ReplayTarget) -> BadVersions:
     runs = past_runs(tx.fetch("replay_runs_ended", job_id=job.job_id, **span))
     matching = tuple(run for run in runs if target.job_version in (None, run.job_version_id))
     ended = max((run.ended_at or 0 for run in matching), default=0)
-    return BadVersions(_until(target, ended), frozenset(made_by(tx, matching)), matching)
+    return BadVersions(_until(target, ended), frozenset(find_outputs(tx, matching)), matching)
 
 
 def _published(tx: Transaction, target: ReplayTarget) -> BadVersions:

@@ -79,14 +79,14 @@ def walk(tx: Transaction, nodes: Iterable[Node]) -> Derived:
     while ahead:
         fresh = list(_readers(tx, ahead, runs))
         runs |= {run.id: run for run in fresh}
-        outputs = made_by(tx, fresh)
+        outputs = find_outputs(tx, fresh)
         makers |= outputs
         ahead = sorted(outputs.keys() - seen)
         seen.update(ahead)
     return Derived(runs, makers)
 
 
-def made_by(tx: Transaction, runs: Iterable[PastRun]) -> dict[Node, str]:
+def find_outputs(tx: Transaction, runs: Iterable[PastRun]) -> dict[Node, str]:
     """Return the versions that completed runs made, each with its run."""
     ended = {run.id: run for run in runs if run.state == RunState.COMPLETED}
     return {

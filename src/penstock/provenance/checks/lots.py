@@ -16,9 +16,9 @@ from penstock.provenance.verify import (
     Checked,
     Listed,
     check_item,
-    listed,
+    list_items,
+    map_in_order,
     read_manifest,
-    side_by_side,
 )
 from penstock.states import RunState
 
@@ -42,7 +42,7 @@ def manifest_files(grounds: Grounds) -> Iterator[str]:
     objects = grounds.objects()
     with ThreadPoolExecutor(grounds.readers, thread_name_prefix="check") as pool:
         for page in _pages(grounds):
-            work = side_by_side(pool, lambda row: _fault(grounds, objects, row), page, PAGE)
+            work = map_in_order(pool, lambda row: _fault(grounds, objects, row), page, PAGE)
             missed = [(row, fault) for row, fault in zip(page, work, strict=True) if fault]
             for row, fault in _confirmed(grounds, missed):
                 yield f"lot {row.lot}, version {row.version_id}: {fault}"
@@ -110,13 +110,13 @@ def _item_faults(
     grounds: Grounds, objects: Objects, pool: ThreadPoolExecutor, row: _Noted
 ) -> Iterator[str]:
     try:
-        items = listed(objects, read_manifest(objects, row.key, None))
+        items = list_items(objects, read_manifest(objects, row.key, None))
         entries = takewhile(lambda _: not grounds.stop.is_set(), items)
 
         def check(entry: Listed) -> Checked:
             return check_item(objects, entry)
 
-        for checked in side_by_side(pool, check, entries, 2 * grounds.readers):
+        for checked in map_in_order(pool, check, entries, 2 * grounds.readers):
             if checked.fault:
                 yield f"{checked.where}: {checked.fault}"
     except PenstockError as error:
@@ -131,7 +131,7 @@ def failed_attempts(grounds: Grounds) -> Iterator[str]:
     for page in _pages(grounds):
         for row in page:
             try:
-                entries = list(listed(objects, read_manifest(objects, row.key, None)))
+                entries = list(list_items(objects, read_manifest(objects, row.key, None)))
             except PenstockError:
                 continue  # reported by `manifest-files`
             strange = [fault for entry in entries if (fault := _stranger(objects, entry))]
