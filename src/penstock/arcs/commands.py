@@ -231,7 +231,6 @@ class ClaimArcLots(Write, frozen=True):
 
 
 def _running(uow: UnitOfWork) -> Counter[str]:
-    """Count the running lots of each job."""
     locks = uow.tables(LockTables)
     stored = {(job, lot) for job, lot in uow.tx.fetch("running_lots")}
     changed = {(row.job_id, row.lot): row for row in locks.work.unstored()}

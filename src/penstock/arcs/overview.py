@@ -139,7 +139,6 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
 
 
 def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
-    """Count the lots of each job that failed a check."""
     jobs = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=list(job_ids))
     outputs = sorted({dataset for job in jobs for dataset in job.output_ids})
     return Counter(dict(tx.fetch("count_gated_lots", outputs=outputs, most=COUNTED_MAX)))

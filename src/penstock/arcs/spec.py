@@ -201,7 +201,6 @@ def check_arc(arc: Arc) -> Arc:
 
 
 def _check_command(load: Workload, where: str) -> None:
-    """Refuse arguments with which no program can be started."""
     if load.command and not load.command[0]:
         raise Invalid(f"the command of {where} begins with nothing; name a program first")
     for name, value in load.environment.items():
@@ -240,7 +239,6 @@ def _check_parts(parts: Parts, where: str) -> None:
 
 
 def _twice(names: Sequence[T]) -> T | None:
-    """Return the first duplicate."""
     return next((name for index, name in enumerate(names) if name in names[:index]), None)
 
 

@@ -392,7 +392,6 @@ def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
 
 
 def _whole_words(error: Exception) -> str:
-    """Return all lines of an error about a key with line breaks."""
     return repr(str(error).partition("\n\nDebug source")[0])[1:-1]
 
 

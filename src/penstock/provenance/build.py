@@ -120,7 +120,6 @@ class ProvenanceBuilder:
         )
 
     def _deposits(self, node: TracedVersion, contents: Contents | None) -> list[Deposit]:
-        """Return the batches of a lot, each with the objects whose files are shown."""
         batches = self._walk.batches_of(node)
         files = contents.files if contents is not None and batches else ()
         arks = sorted({file.ark for file in files if file.ark is not None})
@@ -141,7 +140,6 @@ class ProvenanceBuilder:
         ]
 
     def _contents(self, row: ManifestRow) -> Contents:
-        """Return the items of a manifest, or why they cannot be read."""
         files: list[File] = []
         error = None
         if self._files:
@@ -167,7 +165,6 @@ class ProvenanceBuilder:
 
 
 def _own_deposit(run: FoundRun | None) -> list[Deposit]:
-    """Return the deposit that a run is."""
     deposit = run.deposit if run is not None else None
     if deposit is None or run is None:
         return []

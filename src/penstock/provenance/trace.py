@@ -226,7 +226,6 @@ def _lot(version: FoundVersion, run: FoundRun | None, walk: Walk, wanted: str | 
 def _inputs(
     tx: Transaction, versions: Sequence[FoundVersion], lots: Mapping[str, str | None]
 ) -> dict[str, tuple[str, ...]]:
-    """Return what the run of each version read, by version."""
     keys = [f"{v.run_id}{lots[v.id] or ''}" for v in versions if v.run_id is not None]
     by_run: dict[str, set[str]] = defaultdict(set)
     for run_id, version_id in tx.fetch("versions_read_by_runs", keys=keys):

@@ -220,7 +220,6 @@ class Verification:
             yield Step(StepKind.END, self._done)
 
     def _lots(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the lots to verify, each with its current version."""
         dataset_id, wanted = self.dataset.dataset_id, self.order.lot
         if wanted is not None:
             with self.database.read() as tx:
@@ -256,7 +255,6 @@ class Verification:
             yield from self._stored(fresh[start : start + _PAGE])
 
     def _roots(self, lot: str, current: str | None) -> dict[str, str | None]:
-        """Return the versions of a lot to verify."""
         roots = [current] if current is not None else []
         if self.order.all_versions:
             name = replace(self.dataset, lot=lot)
@@ -320,12 +318,10 @@ class Verification:
 
 
 def _in_order(walk: Walk) -> list[ManifestRow]:
-    """Return the manifests of visited versions, the nearest first."""
     depths = {version_id: node.depth for version_id, node in walk.nodes.items()}
     return sorted(walk.manifests.values(), key=lambda row: (depths.get(row.version_id, 0), row.at))
 
 
 def _arks(walk: Walk) -> set[str]:
-    """Return the objects of the deposits among the visited runs."""
     deposits = [node.run.deposit for node in walk.nodes.values() if node.run is not None]
     return {each.ark for each in deposits if each is not None and each.ark is not None}

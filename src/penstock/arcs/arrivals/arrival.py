@@ -275,7 +275,6 @@ def decide(
 
 
 def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
-    """Record a refusal beside the content that the lot keeps."""
     seen = each.seen
     if each.row is not None:
         return msgspec.structs.replace(each.row, refused=seen.mark, at=now)

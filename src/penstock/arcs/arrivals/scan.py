@@ -360,7 +360,6 @@ class ArrivalRound:
         return closing_lots(self._arrival, decision, self._row.open_from, self._until, self._there)
 
     def _due(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the candidates that are late, or whose lot closes now."""
         if self._arrival.cut is None:
             return self._due_by_name(candidates)
         due = []
@@ -473,7 +472,6 @@ class ArrivalRound:
                 log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
     def _contents(self, step: ArrivalStep) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
-        """Return the contents of each lot after the step, and the objects that are gone."""
         lots = [change.lot for change in step.lots]
         contents: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
         for row in self._held(lots):
@@ -489,7 +487,6 @@ class ArrivalRound:
         return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in contents.items()}, gone
 
     def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
-        """Return the current contents of lots."""
         if not lots:
             return []
         with self._catalog.read() as tx:

@@ -76,7 +76,6 @@ def try_renewal(renew: Callable[[], None], trouble: logs.Trouble) -> None:
 
 @lru_cache(maxsize=4)
 def _catalog(url: str) -> WriteQueue:
-    """Return the write queue of a database, opened once in each process."""
     catalog = WriteQueue(
         open_database(url), clock=system_clock, batch_events_max=16, queue_length_max=64
     )

@@ -168,7 +168,6 @@ class LotRun:
 
     @property
     def _ids(self) -> dict[str, str]:
-        """The ids in log lines and spans."""
         return {
             "lot": self.claim.lot,
             "run": self.claim.id,
@@ -236,7 +235,6 @@ class LotRun:
 
     @property
     def _is_first(self) -> bool:
-        """Whether this is the first attempt of the arc on the lot."""
         return self.claim.attempt == 1 and self.claim.token == 1
 
     @property
@@ -392,7 +390,6 @@ class LotRun:
             self.executor.abandon(future)
 
     def _take_back(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
-        """Take back the tasks that have not begun."""
         return [running.pop(future) for future in list(running) if self.executor.take_back(future)]
 
     def _end_part(self, name: str, result: TaskResult) -> None:

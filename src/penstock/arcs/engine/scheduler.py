@@ -132,7 +132,6 @@ class Engine:
         return begun
 
     def _begin(self, row: ArcRow, most: int) -> int:
-        """Claim and run lots of one arc; return how many."""
         command = ClaimArcLots(row.namespace, row.name, self._owner, most)
         claimed = self._catalog.submit(command).result()
         for claim in claimed.claims:

@@ -194,7 +194,6 @@ def _write(
 
 
 def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """Yield all data objects of a lot, each with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
         yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
@@ -211,13 +210,11 @@ def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str
 
 
 def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
-    """Return the attempts that left data of a lot."""
     seen = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
     return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
 
 
 def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """Yield the manifests that attempts wrote for a lot, each with its attempt."""
     for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
         folder = f"{lot_folder(ref, lot)}/state={state}"
         for entry in objects.list(folder):
@@ -234,7 +231,6 @@ def attempt_of(segment: str) -> str:
 def _remove(
     objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], listed: Collection[str]
 ) -> dict[str, list[Entry]]:
-    """Remove data and manifests of attempts; return the data, by attempt."""
     for attempt, entry in list(_made_manifests(objects, ref, lot)):
         if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)

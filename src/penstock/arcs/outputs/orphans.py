@@ -151,7 +151,6 @@ class OrphanSearch:
         published: Sequence[ManifestRow],
         runs: Mapping[str, RunRow],
     ) -> list[Orphan]:
-        """Return the suspects that no manifest in use lists."""
         if not suspects:
             return []
         jobs = {runs[one.attempt].job_id for one in suspects if one.attempt in runs}

@@ -246,7 +246,6 @@ def _read(objects: Objects, row: ManifestRow) -> _Version:
 
 
 def _check_others(objects: Objects, versions: Sequence[_Version]) -> None:
-    """Refuse if data of other writers is still there."""
     for manifest in (manifest for each in versions for manifest in each.manifests):
         for store, key in _data(objects, manifest):
             if not _is_own(objects, manifest, store, key) and store.exists(key):
@@ -257,7 +256,6 @@ def _check_others(objects: Objects, versions: Sequence[_Version]) -> None:
 
 
 def _write(objects: Objects, version: _Version) -> ManifestNote:
-    """Write the manifests of what goes, for each part; return the note of the root."""
     lines = {line.part: line for line in version.root.parts}
     for name, part in version.parts.items():
         _, note = put_manifest(objects, _removed(part, part.attempt))
@@ -289,7 +287,6 @@ def _delete(objects: Objects, version: _Version) -> None:
 
 
 def _is_own(objects: Objects, manifest: Manifest, store: Objects, key: str) -> bool:
-    """Whether an attempt of an arc has written the object for this lot."""
     folder = lot_data_folder(manifest.dataset, manifest.lot)
     return store is objects and key.startswith(f"{folder}/")
 

@@ -204,7 +204,6 @@ class Sync:
         return current != wanted
 
     def _remove_strays(self) -> int:
-        """Remove the keys of lots that the arc does not know."""
         folder = arc_folder(self._arc.ref)
         keys = (entry.key for entry in self._objects.list(folder))
         removed = 0

@@ -68,14 +68,12 @@ def run_command_task(task: Task, context: Context) -> None:
 
 
 def _output_variables(task: Task, files: TaskFiles) -> dict[str, str]:
-    """Return the folder of each output by variable name, without ambiguous names."""
     names = variable_names("PENSTOCK_OUTPUT", [(ref.namespace, ref.name) for ref in task.outputs])
     pairs = zip(names, files.outputs, strict=True)
     return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
 
 
 def _describe(task: Task, context: Context, files: TaskFiles, manifest: Path) -> dict[str, Any]:
-    """Return the task as JSON for programs in other languages."""
     locations = zip(context.locations(), files.outputs, strict=True)
     return {
         "arc": task.arc,
@@ -123,7 +121,6 @@ _decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
 
 
 def _take_manifest(content: bytes, context: Context) -> None:
-    """Apply the answer of a command."""
     try:
         listed = _decode_listed(content)
     except msgspec.DecodeError as error:

@@ -54,7 +54,6 @@ def part_digest(inputs: Sequence[InputLot], outputs: Sequence[DatasetRef]) -> st
 
 
 def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
-    """Return one part for each text that matches the pattern."""
     fitting = re.compile(_expression(PART_FIELD.split(pattern)[::2]))
     parts: dict[str, Members] = {}
     for index, item in _items(inputs):
@@ -94,7 +93,6 @@ def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
 
 
 def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
-    """Return the parts of a function, which gets the inputs and returns URIs by part."""
     items = {item.uri: (index, item) for index, item in _items(inputs)}
     parts: dict[str, Members] = {}
     for part, uris in _call_splitter(name, inputs):
@@ -112,7 +110,6 @@ def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
 
 
 def _call_splitter(name: str, inputs: Sequence[InputLot]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the result of a function, if it is URIs by part."""
     try:
         answer = load_function(name)(tuple(inputs))
         if not isinstance(answer, Mapping):

@@ -268,7 +268,6 @@ def key_of(store: Objects, uri: str) -> str:
 
 
 def _measured(store: Objects, item: Item) -> Item:
-    """Return an item with its size and digest, or raise NotFound."""
     key = key_of(store, item.uri)
     size, digest = 0, hashlib.sha256()
     try:

@@ -167,7 +167,6 @@ def _span(
 
 
 def _first_answer(ask: Callable[[str], T], datasets: Sequence[str]) -> T:
-    """Return the first result; if every dataset refuses, raise the first refusal."""
     refusals = []
     for dataset in datasets:
         try:

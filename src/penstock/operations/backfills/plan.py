@@ -158,7 +158,6 @@ def _listed(
 
 
 def _whole(tx: Transaction, job: LotJobRow, stretches: Sequence[Span]) -> set[Span]:
-    """Return the stretches of which every output has every lot."""
     whole = set(stretches) if job.output_ids else set()
     for dataset in job.output_ids:
         counts = tallies(tx, dataset, (), stretches)
@@ -183,7 +182,6 @@ def _each(
 def _judged(
     tx: Transaction, job: LotJobRow, lots: Sequence[tuple[str, int]], length: int, scope: Scope
 ) -> Iterator[SurveyedLot]:
-    """Judge lots, each with its position."""
     rows = _load(tx, job, [lot for lot, _ in lots])
     for lot, start in lots:
         facts = gather_facts(job, lot, rows)
@@ -191,7 +189,6 @@ def _judged(
 
 
 def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> LotRows:
-    """Read the rows of lots that matter to an arc, in two round trips."""
     datasets = list(dict.fromkeys((*job.input_ids, *job.output_ids)))
     of_job = {"job_id": job.job_id, "lots": lots}
     asks: list[Ask] = [("lot_work_by_lots", of_job)]

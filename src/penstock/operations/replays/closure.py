@@ -151,7 +151,6 @@ LotOutputs = Mapping[tuple[str, str], _LotOutput]  # by dataset id and lot
 
 
 def _outputs(tx: Transaction, keys: Iterable[Work], jobs: Mapping[str, WiredJob]) -> LotOutputs:
-    """Return the lots that work reads and writes, with their writers and versions."""
     wanted = dict.fromkeys(
         dataset_id + lot
         for job_id, lot in keys
@@ -212,7 +211,6 @@ def _held(
 
 
 def _is_renewed(dataset_id: str, lot: str, outputs: LotOutputs, affected: Container[Work]) -> bool:
-    """Whether a lot is held only for failed checks, and is made again."""
     output = outputs.get((dataset_id, lot))
     if output is None or not output.is_held or (output.job_id, lot) not in affected:
         return False
@@ -220,7 +218,6 @@ def _is_renewed(dataset_id: str, lot: str, outputs: LotOutputs, affected: Contai
 
 
 def _before(key: Work, job: LotJobRow, outputs: LotOutputs) -> set[Work]:
-    """Return the work that writes what a job reads of a lot."""
     lot = key[1]
     makers = (outputs.get((dataset_id, lot)) for dataset_id in job.input_ids)
     return {(output.job_id, lot) for output in makers if output is not None} - {key}

@@ -249,7 +249,6 @@ def _open_gate(uow: UnitOfWork, row: ReplayRow, now: Micros) -> ReplayRow:
 
 
 def _active_steps(uow: UnitOfWork, row: ReplayRow) -> int:
-    """Count the steps of a replay that run, or will as soon as they can."""
     tables, locks = uow.tables(ReplayTables), uow.tables(LockTables)
     going = tables.steps_going(row.id, STEPS_MAX)
     locks.work.prefetch(step.work for step in going)
@@ -257,7 +256,6 @@ def _active_steps(uow: UnitOfWork, row: ReplayRow) -> int:
 
 
 def _apply(step: StepRow, work: WorkRow | None, verdict: StepVerdict, now: Micros) -> StepRow:
-    """Return a step after its verdict."""
     last = work.run_id if work is not None else None
     is_live = work is not None and work.state == WorkState.RUNNING
     match verdict.turn:

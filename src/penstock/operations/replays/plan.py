@@ -210,7 +210,6 @@ def make_plan(tx: Transaction, target: ReplayTarget, at_once: int) -> tuple[Orde
 
 
 def _actions(ordered: Ordered) -> list[PlannedAction]:
-    """Return the actions; a step after one that is left is blocked."""
     actions: list[PlannedAction] = []
     for each, earlier in zip(ordered.work, ordered.before, strict=True):
         if any(actions[at] in _NOT_RUN for at in earlier):
@@ -227,7 +226,6 @@ def _action(each: AffectedWork) -> PlannedAction:
 
 
 def _notes(tx: Transaction, work: Sequence[AffectedWork]) -> list[str]:
-    """Explain the state of each work, and what stops it."""
     gates = _hold_notes(tx, work)
     lots = {dataset_id for each in work for dataset_id in each.held_datasets}
     rows = tx.fetch("read_dataset_names", ids=sorted(lots)) if lots else ()
@@ -249,7 +247,6 @@ def _notes(tx: Transaction, work: Sequence[AffectedWork]) -> list[str]:
 
 
 def _hold_notes(tx: Transaction, work: Sequence[AffectedWork]) -> dict[str, str]:
-    """Describe the holds on whole jobs and datasets, by their ids."""
     jobs = {each.wired.job.job_id: each.wired.job for each in work}
     gates = {gate for job in jobs.values() for gate in (*job.input_ids, *job.output_ids)}
     rows = tx.fetch("read_held_gates", ids=[*jobs, *gates]) if jobs else ()
@@ -287,7 +284,6 @@ def _step(
 
 
 def _state_note(each: AffectedWork) -> str:
-    """Describe the state of affected work."""
     row = each.row
     match WorkState(row.state):
         case WorkState.DONE:

@@ -276,7 +276,6 @@ def _unblock(tables: ReplayTables, done: Sequence[StepRow]) -> None:
 def _block(
     tables: ReplayTables, counts: StepCounts, failed: Sequence[StepRow], now: Micros
 ) -> StepCounts:
-    """Block all steps after failed ones, however far."""
     while failed:
         numbers = [step.number for step in failed]
         after = {step.number: step for step in tables.steps_after(failed[0].replay_id, numbers)}
@@ -331,7 +330,6 @@ def add_steps(
 
 
 def _shift(counts: StepCounts, was: StepRow | None, step: StepRow) -> StepCounts:
-    """Return the counts after a step has changed."""
     numbers = msgspec.structs.asdict(counts)
     if was is not None:
         numbers[was.state] -= 1

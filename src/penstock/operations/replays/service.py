@@ -184,7 +184,6 @@ class Replays(Operations[ReplayRow, ReplayProgress]):
             self._writes.submit(FailStep(row_id, number, str(refusal))).result()
 
     def _log_step(self, row_id: str, number: int) -> None:
-        """Log the state of a step, with the ids of its job and lot."""
         [step] = self.steps(row_id, first=number, most=1)
         note = f": {step.note}" if step.note else ""
         with logs.about(replay=row_id, job=f"{step.namespace}/{step.job}", lot=step.lot):
@@ -239,7 +238,6 @@ def _check_namespaces(ordered: Ordered, may: Allowed) -> None:
 
 
 def _going(tx: Transaction, row_id: str) -> list[tuple[StepRow, WorkRow | None]]:
-    """Read the steps that have not ended, with their work."""
     which = {"replay_id": row_id, "state": StepState.GOING, "most": STEPS_MAX}
     steps = tx.rows(StepRow, "replay_steps_in_state", **which)
     keys = [step.job_id + step.lot for step in steps]

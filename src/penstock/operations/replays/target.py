@@ -159,12 +159,10 @@ def _published(tx: Transaction, target: ReplayTarget) -> BadVersions:
 
 
 def _until(target: ReplayTarget, last: Micros) -> ReplayTarget:
-    """Return the target without later times."""
     return replace(target, end=min(target.last, last + 1))
 
 
 def _lot(tx: Transaction, target: ReplayTarget) -> BadVersions:
-    """Return the bad versions of one lot."""
     if target.batch is not None:
         target = _of_batch(tx, target)
     dataset_id = find_dataset(tx, target.namespace, str(target.dataset))
@@ -190,7 +188,6 @@ def _lot(tx: Transaction, target: ReplayTarget) -> BadVersions:
 
 
 def _of_batch(tx: Transaction, target: ReplayTarget) -> ReplayTarget:
-    """Return the lot of a deposit as a target."""
     row = tx.fetch_one("replay_lot_of_batch", batch=target.batch)
     if row is None:
         raise NotFound(

@@ -100,7 +100,6 @@ def find_outputs(tx: Transaction, runs: Iterable[PastRun]) -> dict[Node, str]:
 def _readers(
     tx: Transaction, nodes: Sequence[Node], known: Mapping[str, PastRun]
 ) -> Iterator[PastRun]:
-    """Yield the runs that read these versions and are not known yet, each once."""
     lots: dict[str, set[str]] = defaultdict(set)
     for version_id, lot in nodes:
         lots[version_id].add(lot)
