@@ -1,4 +1,4 @@
-"""What it costs to tell where a lot comes from: no more where much else was made."""
+"""The cost of provenance: independent of other data."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ TOP = DATASETS[2]
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
+    """External lots, deposits and arrivals, and the outputs of two jobs."""
     with filled(request, tmp_path_factory, fill, _fill) as found:
         yield found
 
@@ -73,7 +73,7 @@ def _fill(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("as_of", [None, NOW + 10**12])
-def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
+def test_provenance_cost_is_independent_of_other_lots(
     database: Database, as_of: int | None
 ) -> None:
     with database.read() as tx:
@@ -86,9 +86,7 @@ def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
     assert counted.statements <= 30
 
 
-def test_no_statement_of_provenance_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_provenance_scans_only_what_it_returns(database: Database, url: str) -> None:
     (folder,) = (each for each in capability_folders() if each.name == "provenance")
     written = (folder / "statements" / "provenance.sql").read_text()
     examples = _examples()
@@ -103,7 +101,7 @@ def test_no_statement_of_provenance_walks_through_what_it_does_not_give(
 
 
 def _examples() -> dict[str, dict[str, Any]]:
-    """The statements with what a usual call asks of them."""
+    """Return the statements with typical parameters."""
     numbers = range(50)
     lots = [f"lot {number}" for number in numbers]
     of_lot = {"dataset_id": DATASETS[0].id, "lot": "lot 7"}

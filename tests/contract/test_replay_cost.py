@@ -1,4 +1,4 @@
-"""What a replay costs where much was done before: as much as it finds, and no long walks."""
+"""The cost of replays with much history: no long scans."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,9 +20,9 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
-from penstock.replay.plan import find_steps, make_plan
-from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import find_steps, make_plan
+from penstock.operations.replays.rows import ReplayRow, StepCounts, StepEdgeRow, StepRow
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.lot_ids import sort_key
 from penstock.schema.lots import Status
@@ -58,7 +58,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def fill(tx: Transaction) -> None:
-    """Write all of it."""
+    """Write all rows."""
     tx.write("put_datasets", DATASETS)
     tx.write("put_jobs", JOBS)
     tx.write("put_job_versions", [job_version(each) for each in JOBS])
@@ -134,8 +134,8 @@ def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
 
 
 def _fill_replay(tx: Transaction) -> None:
-    """Half of its steps are done; three go."""
-    counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
+    """Half of its steps are done; three are going."""
+    counts = msgspec.json.encode(StepCounts(pending=STEPS)).decode()
     state = ReplayState.RUNNING
     row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
     closed = replace(row, state=ReplayState.DONE, is_open=0)
@@ -150,15 +150,15 @@ def _fill_replay(tx: Transaction) -> None:
         waits = 0 if number % 2 else 1
         made = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
         steps.append(StepRow(*made))
-        edges.append(EdgeRow(REPLAY, number, number + 1))
+        edges.append(StepEdgeRow(REPLAY, number, number + 1))
     tx.write("put_replay_steps", steps)
     tx.write("put_replay_edges", edges)
 
 
-def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
+def test_cost_depends_on_downstream_lots_only(
     database: Database,
 ) -> None:
-    target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
+    target = ReplayTarget(namespace=NAMESPACE, dataset="raw", lot="lot 77")
     with database.read() as tx:
         counted = Counted(tx)
         _, found = make_plan(counted, target, 4)
@@ -171,15 +171,13 @@ def test_thousands_of_lots_cost_as_many_statements_as_one(
 ) -> None:
     with database.read() as tx:
         counted = Counted(tx)
-        found = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
+        found = find_steps(counted, ReplayTarget(namespace=NAMESPACE, job="clean"))
     assert len(found.work) == 2 * LOTS
     assert [list(before) for before in found.before[:4]] == [[], [0], [], [2]]
     assert counted.statements <= 15
 
 
-def test_no_statement_of_replays_walks_through_what_it_does_not_give(
-    database: Database, url: str
-) -> None:
+def test_replay_statements_scan_only_what_they_return(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = _examples()
     others = ("put_", "forget_", "broken_", "checked_")  # a check looks at everything
@@ -231,5 +229,5 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 def _is_small(step: str) -> bool:
-    """A list that was given, or replays themselves in the order that is asked for."""
+    """Whether a scan is over a given list, or over replays in the requested order."""
     return is_given(step) or step.endswith(("replays_by_age", "replays_open"))

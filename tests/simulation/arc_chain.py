@@ -1,8 +1,4 @@
-"""Three arcs with a join, fed by what arrives, under fire; and what must hold of it afterwards.
-
-landing ──▶ raw ──clean (by parts)──▶ clean ──count──▶ counts
-             └────────────────────────┴─────join──▶ both
-"""
+"""Three arcs with a join, fed by arrivals, under failures; and the checks afterwards."""
 
 import hashlib
 import os
@@ -106,7 +102,7 @@ def join(context: Context) -> None:
 
 
 def _trouble(context: Context) -> None:
-    """Fail or die now and then, by a chance that each attempt has anew."""
+    """Fail or die at random, independently in each attempt."""
     rate, seed = map(int, os.environ[FAILURES].split("/"))
     chance = random.Random(f"{seed} {context.location()}").random() * 100
     if chance < rate:
@@ -161,7 +157,7 @@ class Arrivals:
         plane.catalog.submit(ApplyArrival("ann", arrival)).result()
 
     def go_on(self, done: int, chance: random.Random) -> None:
-        """Let more objects arrive, in no order, unless enough of them wait to be worked on."""
+        """Let more objects arrive in random order, unless enough wait."""
         if not self._left or len(MADE_BY) * self._fed - done > WAITING_MAX:
             return
         some, self._left = self._left[:AT_ONCE], self._left[AT_ONCE:]
@@ -187,13 +183,13 @@ def key_of(lot: str, name: str) -> str:
 
 
 def done(plane: Plane) -> int:
-    """How many lots are done, of all arcs together."""
+    """Count the done lots of all arcs."""
     with plane.catalog.read() as tx:
         return sum(counts.complete for counts in count_lots(tx, all_arcs(tx)).values())
 
 
 def check(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
-    """Everything is complete and right, made once, from what its lineage says."""
+    """Check that everything is complete, correct and made once, by its lineage."""
     names = tables.names
     work = {(names[row.job_id], row.lot): row for row in tables.work}
     assert work.keys() == {(arc, fed.lot) for arc in MADE_BY for fed in all_fed}
@@ -246,7 +242,7 @@ def _content(objects: Objects, uri: str) -> bytes:
 
 
 def orphans(plane: Plane, tables: LockTables) -> Iterator[str]:
-    """Data that no published manifest lists, of attempts that have not ended; there is none."""
+    """Return unlisted data of ended attempts; there must be none."""
     listed = _listed(plane, tables)
     for entry in plane.objects.list("data"):
         attempt = entry.key.partition("/attempt=")[2].partition("/")[0].partition("~")[0]
@@ -255,7 +251,7 @@ def orphans(plane: Plane, tables: LockTables) -> Iterator[str]:
 
 
 def clean_up(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> tuple[int, int]:
-    """Tidy every lot and sync every key: how many keys were wrong, and how many objects went."""
+    """Tidy all lots and sync all keys; return the numbers of wrong keys and removed objects."""
     before = sum(1 for _ in plane.objects.list("data"))
     with plane.catalog.read() as tx:
         arcs = all_arcs(tx)
@@ -275,7 +271,7 @@ def clean_up(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> tuple[int,
 
 
 def _listed(plane: Plane, tables: LockTables) -> set[str]:
-    """The keys of data that the manifests of published versions list."""
+    """Return the keys of data that the published manifests list."""
     versions = [row.version_id or "" for row in tables.status if row.role == DatasetRole.OUTPUT]
     with plane.catalog.read() as tx:
         rows = manifest_rows(tx, versions)

@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.05
 
 
 def _clock(told: dict[str, Any]) -> Clock:
-    """The clock of what arrives: it stands in a file, and others set it."""
+    """Return the clock of arrivals, which is in a file that others write."""
     if "clock" not in told:
         return system_clock
     path = Path(told["clock"])
@@ -28,7 +28,7 @@ def _clock(told: dict[str, Any]) -> Clock:
 
 
 def run(told: dict[str, Any]) -> None:
-    """Work until it is told to stop."""
+    """Work until a signal stops it."""
     settings = Settings(
         database=told["database"],
         objects=told["objects"],

@@ -1,4 +1,4 @@
-"""Engines in processes of their own that are killed, stopped and let go on."""
+"""Engines in processes of their own that are killed, stopped and continued."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class EngineProcess:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it works; one that has ended by itself is a failed test."""
+        """Whether it works; an engine that ended by itself fails the test."""
         assert self._process.poll() is None, self.log()
         return "ready" in self.log()
 
@@ -49,11 +49,11 @@ class EngineProcess:
             time.sleep(LOOK_SECONDS)
 
     def log(self) -> str:
-        """What it has said so far."""
+        """Return its log."""
         return self._log.read_text(errors="replace")
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that run its workloads."""
+        """Return the processes that run its workloads."""
         try:
             found = psutil.Process(self._process.pid).children(recursive=True)
             return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
@@ -61,31 +61,31 @@ class EngineProcess:
             return []
 
     def stand_still(self) -> None:
-        """Have it and its workers stand still, as if the machine slept."""
+        """Stop it and its workers, as if the machine slept."""
         for process in (psutil.Process(self._process.pid), *self.workers()):
             process.suspend()
             while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
                 os.sched_yield()
 
     def go_on(self) -> None:
-        """Have it go on as if nothing had happened."""
+        """Continue it after a stop."""
         for process in (*self.workers(), psutil.Process(self._process.pid)):
             process.resume()
 
     def kill(self) -> list[psutil.Process]:
-        """End it as `kill -9` does; gives its workers, which are not killed with it."""
+        """End it as `kill -9` does; return its workers, which are not killed."""
         workers = self.workers() if self._process.poll() is None else []
         self._process.kill()
         self._process.wait()
         return workers
 
     def stop_soon(self) -> None:
-        """Tell it to stop, and come back at once; told twice it would not wait for its work."""
+        """Send it one stop signal and return at once."""
         if not self._is_told:
             self._process.send_signal(signal.SIGTERM)
         self._is_told = True
 
     def stop(self) -> None:
-        """Have it stop cleanly; anything else is a failed test."""
+        """Stop it cleanly; anything else fails the test."""
         self.stop_soon()
         assert self._process.wait(HANG_SECONDS) == 0, self.log()

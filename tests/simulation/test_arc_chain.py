@@ -1,6 +1,6 @@
-"""A chain of arcs whose engines and workers are killed: all of it ends complete, and right.
+"""A chain of arcs whose engines and workers are killed ends complete and correct.
 
-Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+Long searches (`make stress`) take their seed from PENSTOCK_SEED, or choose and print one.
 """
 
 import random
@@ -32,7 +32,7 @@ CLOCK = "clock"
 
 
 class Plan(NamedTuple):
-    """How much there is to do, and how it is disturbed."""
+    """The size of a run, and its disturbances."""
 
     lots: int
     engines: int
@@ -53,7 +53,7 @@ def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
 
 
 class Fire:
-    """Engines on one database, which watch what arrives, and who kills them."""
+    """Engines on one database that watch arrivals, and a thread that kills them."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ def stress(
     monkeypatch: pytest.MonkeyPatch,
     cluster: Cluster | None = None,
 ) -> None:
-    """Let objects arrive for the chain, disturb it, and look at everything."""
+    """Let objects arrive for the chain, disturb it, and check everything."""
     monkeypatch.setenv(arc_chain.FAILURES, f"{plan.failures}/{seed}")
     settings = Settings(
         database=url, objects=f"{store}/own", ingest_folder=str(folder / "ingest"), sweep_seconds=1
@@ -173,22 +173,20 @@ def stress(
     )
 
 
-def test_a_chain_under_fire_ends_complete_and_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disturbed_chain_ends_correctly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite with local files."""
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
     stress(url, str(tmp_path), tmp_path, SHORT, 1, monkeypatch)
 
 
-def test_a_chain_on_an_s3_server_under_fire_ends_complete_and_right(
+def test_disturbed_chain_on_s3_ends_correctly(
     postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stress(postgresql_url, bucket_url, tmp_path, SHORT, 1, monkeypatch)
 
 
 @pytest.mark.stress
-def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right(
+def test_disturbed_chain_of_2000_lots_ends_correctly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
@@ -196,7 +194,7 @@ def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right(
 
 
 @pytest.mark.stress
-def test_a_chain_of_2000_lots_on_a_cluster_whose_workers_are_killed_ends_complete_and_right(
+def test_disturbed_chain_on_a_cluster_ends_correctly(
     postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL with an S3 server, and Dask."""

@@ -1,8 +1,7 @@
-"""Replays among everything else that happens to lots: nothing breaks, and each comes to an end."""
+"""Replays among all other acts on lots: all invariants hold, and each replay ends."""
 
 import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.commands import PublishLot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.clock import SECOND
 from penstock.config import Settings
 from penstock.errors import PenstockError
@@ -26,9 +26,9 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
+from penstock.operations.replays.target import ReplayTarget
 from penstock.provenance.checks import catalog, locks, operations
 from penstock.provenance.checks.run import check
-from penstock.replay.target import Target
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
@@ -46,16 +46,16 @@ ACTIONS, TURNS_MAX = 60, 100
 
 @dataclass
 class Storm:
-    """Somebody who does anything at any time, often the same twice at once."""
+    """A client that does random acts, often the same twice at once."""
 
     here: ReplaySite
     random: random.Random
-    threads: ThreadPoolExecutor
+    threads: LocalThreads
     claims: list[ClaimedLot] = field(default_factory=list)
     replays: list[str] = field(default_factory=list)
 
     def act(self) -> None:
-        """Do something; it may be refused."""
+        """Do a random act, which may be refused."""
         acts: list[Callable[[], object]] = [
             self.start, self.step, self.step, self.step, self.move, self.claim, self.claim,
             self.claim, self.end, self.end, self.end, self.administer, self.administer, self.wait,
@@ -67,9 +67,9 @@ class Storm:
     def start(self) -> None:
         one = self.random.choice(DATASETS)
         targets = [
-            Target(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
-            Target(namespace="ns", job=self.random.choice(list(DIAMOND))),
-            Target(namespace="ns", dataset="clean", start=0, end=NEVER),
+            ReplayTarget(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
+            ReplayTarget(namespace="ns", job=self.random.choice(list(DIAMOND))),
+            ReplayTarget(namespace="ns", dataset="clean", start=0, end=NEVER),
         ]
         target, name = self.random.choice(targets), ids.derived_id(self.random.choice("abc"))
         self._twice(lambda: self.here.replays.start(name, "ann", "bad", target, max_running=2))
@@ -111,7 +111,7 @@ class Storm:
         self.here.site.register("raw", [self.random.choice(LOTS)])
 
     def calm_down(self) -> None:
-        """Let everything go on that somebody has stopped."""
+        """Release everything that was held or paused."""
         commands: tuple[Command[object], ...] = (
             *(HoldJob(*ANN, job, hold=False) for job in DIAMOND),
             *(HoldLot(*ANN, d, lot, hold=False) for d in DATASETS for lot in LOTS),
@@ -125,7 +125,7 @@ class Storm:
                 self.here.replays.resume(name, "ann")
 
     def work(self) -> bool:
-        """Move all replays on and do what is to be done: whether one of them still runs."""
+        """Step all replays and do all work; return whether a replay is still open."""
         for name in self.replays:
             self.here.replays.step(name)
         self.here.site.now += LONG
@@ -152,7 +152,7 @@ def here(database_url: str) -> Iterator[ReplaySite]:
 
 
 def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
-    """Work that waits for a turn in a replay that does not keep it, or the other way round."""
+    """Return reserved work without its replay, and unbegun work without a reservation."""
     kept = {
         (f"{step.job} {step.lot}", name)
         for name in replays
@@ -170,10 +170,10 @@ def broken(here: ReplaySite) -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
+def test_random_acts_break_nothing_and_replays_end(here: ReplaySite, number: int) -> None:
     for job in DIAMOND:
         here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
-    with ThreadPoolExecutor(2) as threads:
+    with LocalThreads(2) as threads:
         storm = Storm(here, random.Random(number), threads)
         for _ in range(ACTIONS // 4):
             for _ in range(4):

@@ -16,8 +16,8 @@ from penstock.cli.options import ServerFlags
 from penstock.cli.stopping import leave
 from penstock.config import Loaded, load
 from penstock.ingest.workers.pool import Workers
+from penstock.operations.steppers import operation_steppers
 from penstock.plane import Plane
-from penstock.replay.replays import Replays
 from penstock.server.connections import raise_descriptor_limit
 from penstock.server.serve import HttpServer, tune_interpreter
 from penstock.subscribers.own_backend import follow_settings
@@ -111,7 +111,7 @@ def at_work(plane: Plane) -> Iterator[Workers]:
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
                 wanted=bound_arcs(settings),
-                movers=(Replays(plane.catalog, plane.clock).step_all,),
+                steppers=operation_steppers(plane.catalog, plane.clock),
                 rules=command_rules(settings),
                 secrets=plane.secrets,
             )

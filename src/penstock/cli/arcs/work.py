@@ -25,8 +25,8 @@ from penstock.clock import format_time
 from penstock.config import SECRET_VARIABLES, Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.opening import IN_DATABASE
+from penstock.operations.steppers import operation_steppers
 from penstock.plane import Plane
-from penstock.replay.replays import Replays
 from penstock.schema.catalog import EntityId
 from penstock.subscribers.own_backend import follow_settings
 from penstock.telemetry import tracing
@@ -139,12 +139,12 @@ def work(
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
                 wanted=wanted,
-                movers=(Replays(plane.catalog, plane.clock).step_all,),
+                steppers=operation_steppers(plane.catalog, plane.clock),
                 rules=rules,
                 secrets=plane.secrets,
             )
             if once:
-                station.take_in()
+                station.take_arrivals()
             with station:
                 _log.info("%s", _greeting(settings, arc))
                 _stay(station, signals, once=once)

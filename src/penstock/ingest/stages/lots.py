@@ -39,7 +39,7 @@ from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
-from penstock.objects.uris import Place, find_place
+from penstock.objects.uris import KeyForm, find_key_form
 from penstock.schema.ingest import Collection
 from penstock.schema.lot_ids import parse_interval
 from penstock.states import ManifestState
@@ -217,7 +217,7 @@ def _items(
 ) -> Iterator[Item]:
     """Every file of what these deposits have stored."""
     depository = context.depository(collection)
-    place = find_place(objects, depository.url)
+    place = find_key_form(objects, depository.url)
     wanted = list(keys)
     for start in range(0, len(wanted), _PAGE):
         with context.catalog.read() as tx:
@@ -226,7 +226,7 @@ def _items(
             yield from _files(depository, row, place)
 
 
-def _files(depository: Depository, row: StoredRow, place: Place) -> Iterator[Item]:
+def _files(depository: Depository, row: StoredRow, place: KeyForm) -> Iterator[Item]:
     """What the depositor gave; the metadata that was written beside it is not data."""
     files = depository.files(row.ark, row.version)
     _check_sizes(depository, row, files)
