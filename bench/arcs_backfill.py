@@ -3,22 +3,22 @@
 import statistics
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
 from bench.claims import Say
 from bench.ours import NAMESPACE, WHO, InProcess
 from bench.processes import Bench
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.queries import find_arc
 from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.arcs.workload.task import Context
 from penstock.clock import HOUR, parse_time
 from penstock.locks.commands import RegisterLots
 from penstock.objects import Objects
+from penstock.operations.backfills.service import Backfills
 from penstock.schema.lot_ids import Interval
 from penstock.schema.operations import Scope
 from penstock.states import BackfillState
@@ -60,12 +60,13 @@ def measure_refilling(bench: Bench, database: str, lots: int, rounds: int, say: 
     rates: list[tuple[float, float]] = []
     try:
         plane.catalog.submit(ApplyArc(WHO, ARC)).result()
+        backfills = Backfills(plane.catalog, plane.clock)
         objects = Objects.open(tempfile.mkdtemp(dir=bench.folder))
         with (
-            ThreadPoolExecutor(AT_ONCE, "task") as executor,
+            LocalThreads(AT_ONCE, "task") as executor,
             ArcWorker(
                 plane.catalog, plane.database, objects, executor, plane.clock,
-                owner=WHO, concurrency=AT_ONCE,
+                owner=WHO, concurrency=AT_ONCE, steppers=(backfills.step_all,),
             ),
         ):  # fmt: skip
             for number in range(rounds):

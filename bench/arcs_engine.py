@@ -4,7 +4,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import count as counting
 from itertools import islice
@@ -19,6 +18,7 @@ from bench.turns import Turn
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.arcs.workload.task import Context
 from penstock.db import open_database
@@ -87,7 +87,7 @@ class PassingLots:
         lots = self.left()
         began = time.perf_counter()
         with (
-            ThreadPoolExecutor(AT_ONCE, "task") as executor,
+            LocalThreads(AT_ONCE, "task") as executor,
             Engine(
                 plane.catalog, self._objects, executor, plane.clock, owner=WHO, concurrency=AT_ONCE
             ),

@@ -1,9 +1,8 @@
-"""A place where arcs run: a database, an object store, engines, and orders for workloads."""
+"""A site where arcs run: a database, an object store, engines, and orders for workloads."""
 
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors import TaskExecutor
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.overview import get_arc_lot
 from penstock.arcs.queries import manifest_rows, read_items
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
@@ -45,7 +46,7 @@ Content = Mapping[str, bytes]  # by name
 
 @dataclass
 class ArcSite:
-    """Everything is in the namespace `ns`."""
+    """A site with everything in the namespace `ns`."""
 
     plane: Plane
     objects: Objects
@@ -68,7 +69,7 @@ class ArcSite:
         workload: str | Workload = "shout",
         **how: Any,
     ) -> Arc:
-        """Declare an arc; a workload is a function of arc_workloads, unless it is given whole."""
+        """Declare an arc; a workload is a function of arc_workloads, or a whole one."""
         if isinstance(workload, str):
             workload = Workload(function=f"{arc_workloads.__name__}:{workload}")
         inputs = (Input(dataset=reads),) if isinstance(reads, str) else reads
@@ -84,7 +85,7 @@ class ArcSite:
         return arc
 
     def feed(self, dataset: str, lot: str, content: Content) -> None:
-        """A lot from outside, with a manifest: `empty` if there is no content."""
+        """Publish an external lot with a manifest: `empty` if there is no content."""
         where = f"incoming/{dataset}/{lot}/{next(self.numbers)}"
         for name, data in content.items():
             self.objects.put(f"{where}/{name}", data)
@@ -100,22 +101,22 @@ class ArcSite:
         self.do(RegisterLots(NS, dataset, (lot,), "ann", renew=True, manifests=(note,)))
 
     def order(self, lot: str, *orders: str, part: str = "") -> None:
-        """What the next runs of a workload on a lot do, one order each."""
+        """Set orders for the next runs of a workload on a lot, one for each run."""
         path = self.folder / arc_workloads.order_name(lot, part)
         path.write_text("\n".join(orders))
 
     def go(self) -> None:
-        """Let workloads go on that wait."""
+        """Let waiting workloads continue."""
         (self.folder / "go").touch()
 
     def ran(self) -> list[tuple[str, str]]:
-        """The lot and the part of every run of a workload."""
+        """Return the lot and the part of every run of a workload."""
         return [(line["lot"], line["part"]) for line in arc_workloads.ran(self.folder)]
 
     @contextmanager
-    def engine(self, executor: Executor | None = None, **how: Any) -> Iterator[Engine]:
-        """An engine, on threads of this process unless an executor is given."""
-        with ThreadPoolExecutor(8) as threads:
+    def engine(self, executor: TaskExecutor | None = None, **how: Any) -> Iterator[Engine]:
+        """Run an engine, on threads of this process by default."""
+        with LocalThreads(8) as threads:
             how = {"owner": "engine", "sweep_seconds": SWEEP_SECONDS, **how}
             clock = self.clock
             with Engine(self.catalog, self.objects, executor or threads, clock, **how) as engine:
@@ -130,32 +131,32 @@ class ArcSite:
             return get_arc_lot(tx, NS, arc, lot)
 
     def state(self, arc: str, lot: str) -> ArcState | None:
-        """Where an arc stands with a lot."""
+        """Return the state of an arc with a lot."""
         try:
             return self.lot(arc, lot).state
         except NotFound:
             return None
 
     def keys(self, folder: str) -> list[str]:
-        """The keys below a folder, without it."""
+        """Return the keys below a folder, without it."""
         found = (entry.key for entry in self.objects.list(folder))
         return sorted(key.removeprefix(f"{folder}/") for key in found)
 
     def shown(self, arc: str, lot: str) -> list[str]:
-        """What the state keys of a lot tell."""
+        """Return what the state keys of a lot show."""
         return self.keys(f"arcs/namespace={NS}/project=default/version=1/arc={arc}/lot={lot}")
 
     def data(self, dataset: str, lot: str) -> list[str]:
-        """Every object that attempts have written for a lot, by the last part of its key."""
+        """Return all objects that attempts wrote for a lot, by the last part of the key."""
         folder = f"data/namespace={NS}/name={dataset}/version=1/lot={lot}"
         return sorted(key.rpartition("/")[2] for key in self.keys(folder))
 
     def manifests(self, dataset: str, lot: str) -> list[str]:
-        """The keys of manifests of a lot."""
+        """Return the keys of manifests of a lot."""
         return self.keys(f"datasets/namespace={NS}/name={dataset}/version=1/lot={lot}")
 
     def content(self, arc: str, lot: str) -> dict[str, bytes]:
-        """What subscribers read: all that the published manifests of a lot list, by name."""
+        """Return the objects that the published manifests of a lot list, by name."""
         found = {}
         with self.catalog.read() as tx:
             versions = [line.version for line in self.lot(arc, lot).manifests if line.is_current]
@@ -167,19 +168,19 @@ class ArcSite:
         return found
 
     def events(self) -> list[LotEvent]:
-        """What subscribers were told."""
+        """Return the events that subscribers get."""
         with self.catalog.read() as tx:
             return list(events_after(tx, 0, 1000))
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait for something that an engine does."""
+        """Wait for an effect of an engine."""
         deadline = time.monotonic() + HANG_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "what was waited for did not happen"
             time.sleep(LOOK_SECONDS)
 
     def until_state(self, arc: str, lot: str, state: ArcState) -> None:
-        """Wait for a state, and for the key that tells it."""
+        """Wait for a state, and for its key."""
         self.until(
             lambda: self.state(arc, lot) == state and self.shown(arc, lot) == [f"{state}.arc"]
         )
@@ -189,7 +190,7 @@ class ArcSite:
 def open_site(
     database_url: str, objects_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ArcSite]:
-    """A site on an empty database and an empty object store."""
+    """Open a site on an empty database and an empty object store."""
     orders = folder / "orders"
     orders.mkdir()
     monkeypatch.setenv(arc_workloads.FOLDER, str(orders))
@@ -206,7 +207,7 @@ def open_site(
 
 @contextmanager
 def open_local_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    """A site on SQLite with local files."""
+    """Open a site on SQLite with local files."""
     url = sqlite_database(folder / "penstock.db")
     with open_site(url, str(folder / "objects"), folder, monkeypatch) as opened:
         yield opened
@@ -214,7 +215,7 @@ def open_local_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[A
 
 @pytest.fixture
 def local_arcs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    """SQLite with local files, for what only a folder can have."""
+    """SQLite with local files, for tests of folders."""
     with open_local_site(tmp_path, monkeypatch) as opened:
         yield opened
 

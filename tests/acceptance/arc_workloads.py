@@ -1,4 +1,4 @@
-"""Workloads of arcs that do what a test has ordered, and note that they ran.
+"""Workloads of arcs that obey the orders of a test, and record that they ran.
 
 Orders are files in a folder that the environment names, so that any process finds them.
 """
@@ -20,11 +20,11 @@ LOOK_SECONDS = 0.01
 
 
 class OrderedFailure(Exception):
-    """The test wants it so."""
+    """A failure that the test ordered."""
 
 
 def shout(context: Context) -> None:
-    """Copy everything in capitals; of nothing there is nothing."""
+    """Copy everything in capitals; without inputs the lot is empty."""
     obey(context)
     if not context.uris:
         context.empty()
@@ -41,7 +41,7 @@ def shout_everywhere(context: Context) -> None:
 
 
 def join(context: Context) -> None:
-    """One object: what each input has, by the names of datasets and objects."""
+    """Write one object with all inputs, by the names of datasets and objects."""
     obey(context)
     lines = [
         f"{name}/{_name(item.uri)}: {context.read(item.uri).decode()}"
@@ -52,25 +52,25 @@ def join(context: Context) -> None:
 
 
 def be_empty(context: Context) -> None:
-    """Say that there is nothing, and that this is right."""
+    """Declare the lot empty."""
     obey(context)
     context.empty()
 
 
 def forget(context: Context) -> None:
-    """Write nothing, and do not declare that this is right."""
+    """Write nothing, and do not declare the lot empty."""
     obey(context)
 
 
 def forget_b(context: Context) -> None:
-    """Copy what is in `a` files, and write nothing for a part without any."""
+    """Copy `a` files, and write nothing for a part without any."""
     for uri in context.uris:
         if _name(uri).startswith("a"):
             context.write(_name(uri), context.read(uri))
 
 
 def write_some(context: Context) -> None:
-    """Write something, whatever there is to read."""
+    """Write an object without reading."""
     obey(context)
     context.write("some.txt", b"some")
 
@@ -82,7 +82,7 @@ def spill(context: Context) -> None:
 
 
 def doubt(context: Context) -> None:
-    """Copy everything in capitals, and say of each object whether it is good."""
+    """Copy everything in capitals, and record a check of each object."""
     shout(context)
     for uri in context.uris:
         is_good = b"bad" not in context.read(uri)
@@ -90,46 +90,46 @@ def doubt(context: Context) -> None:
 
 
 def nothing_bad(context: Context) -> None:
-    """A check: nothing that was made has a bad word in it."""
+    """Check that no object has a bad word."""
     for uri in context.made():
         assert b"BAD" not in context.read(uri), f"{_name(uri)} has a bad word"
 
 
 def is_not_empty(context: Context) -> bool:
-    """A check: something was made."""
+    """Check that there is an object."""
     return bool(context.made())
 
 
 def broken_check(context: Context) -> bool:
-    """A check that cannot be made."""
+    """A check that raises an error."""
     raise OrderedFailure("no ruler at hand")
 
 
 def one_part_each(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
-    """A part for each object, named after it."""
+    """Split into a part for each object, named after it."""
     return {_name(item.uri): [item.uri] for lot in inputs for item in lot.uris}
 
 
 def parts_as_ordered(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
-    """Parts as the file `groups.json` says, by the names of objects."""
+    """Split as the file `groups.json` orders, by the names of objects."""
     groups = json.loads((Path(os.environ[FOLDER]) / "groups.json").read_text())
     uris = {_name(item.uri): item.uri for lot in inputs for item in lot.uris}
     return {part: [uris[name] for name in names] for part, names in groups.items()}
 
 
 def no_parts(inputs: Sequence[InputLot]) -> None:
-    """Not what a function for parts should be."""
+    """Return something else than parts."""
 
 
 def refuse_parts(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
-    """A function for parts that ends the process, or would."""
+    """Try to end the process."""
     sys.exit("it cannot be divided")
 
 
 def obey(context: Context) -> None:
-    """Take what was ordered for this lot and part, note this run, then do what was ordered.
+    """Record this run, then obey the orders for this lot and part.
 
-    Whoever is killed once he is noted has left no order to the next.
+    A run that is killed after it was recorded leaves no order to the next.
     """
     folder = Path(os.environ[FOLDER])
     order = _next_order(folder, context)
@@ -166,19 +166,19 @@ def _next_order(folder: Path, context: Context) -> str:
 
 
 def order_name(lot: str, part: str) -> str:
-    """The file with the orders for a part of a lot, one in a line."""
+    """Return the file with the orders for a part of a lot, one in each line."""
     return f"orders-{quote(lot, safe='')}-{quote(part, safe='')}"
 
 
 def ran(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every run of a workload there was."""
+    """Return all recorded runs of workloads."""
     journal = folder / "ran.jsonl"
     if journal.exists():
         yield from map(json.loads, journal.read_text().splitlines())
 
 
 def _wait_for(path: Path) -> None:
-    """Wait for a file; nothing is waited for once the test and its folder are gone."""
+    """Wait for a file, unless the test and its folder are gone."""
     while not path.exists() and path.parent.exists():
         time.sleep(LOOK_SECONDS)
 

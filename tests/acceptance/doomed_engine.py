@@ -3,10 +3,10 @@
 import os
 import signal
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
@@ -50,6 +50,6 @@ def _work(environ: Mapping[str, str], url: str, store: str, operation: str, endi
     catalog.start()
     objects = DeadlyObjects.open(store)
     objects.operation, objects.ending = operation, ending
-    threads = ThreadPoolExecutor(2)
+    threads = LocalThreads(2)
     with Engine(catalog, objects, threads, system_clock, owner="doomed", sweep_seconds=0.02):
         signal.pause()

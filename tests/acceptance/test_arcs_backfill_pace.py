@@ -1,11 +1,10 @@
-"""Backfills set the next lot going when one ends, and do not wait for a tick."""
+"""A backfill sets the next lot going when one ends, without waiting for a tick."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Output
 from penstock.clock import HOUR, parse_time
+from penstock.operations.backfills.service import Backfills
 from penstock.schema.lot_ids import Interval
 from penstock.schema.operations import Scope
 from penstock.states import ArcState, BackfillState
@@ -29,10 +28,10 @@ def test_backfill_refills_when_a_lot_ends(arcs: ArcSite) -> None:
         "ann", "again", NS, "shout", LOTS[0], LOTS[-1], scope=Scope.ALL, max_running=1
     )
     with (
-        ThreadPoolExecutor(2) as executor,
+        LocalThreads(2) as executor,
         ArcWorker(
             plane.catalog, plane.database, arcs.objects, executor, plane.clock,
-            owner="engine", concurrency=2, step_seconds=NEVER,
+            owner="engine", concurrency=2, step_seconds=NEVER, steppers=(backfills.step_all,),
         ) as station,
     ):  # fmt: skip
         station.is_idle()  # which takes the first step

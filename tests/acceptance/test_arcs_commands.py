@@ -1,4 +1,4 @@
-"""Commands as workloads: whatever the store is, they read files and leave files."""
+"""Commands as workloads read and write files, on every store."""
 
 import tempfile
 import tomllib
@@ -17,7 +17,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where tasks have their files while they run."""
+    """The folder in which tasks have their files."""
     desk = tmp_path / "tasks"
     desk.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(desk))
@@ -28,7 +28,7 @@ def command(script: str, *, fetch: bool = True) -> Workload:
     return Workload(command=("sh", "-c", script), fetch=fetch)
 
 
-def test_the_arcs_of_the_readme_run_on_every_store(arcs: ArcSite, desk: Path) -> None:
+def test_readme_arcs_run_on_every_store(arcs: ArcSite, desk: Path) -> None:
     text = README.read_text()
     block = text[text.index('namespace = "shop"\n\n[arcs.') :].partition("\nEOF\n")[0]
     for name, table in tomllib.loads(block)["arcs"].items():
@@ -46,7 +46,7 @@ def test_the_arcs_of_the_readme_run_on_every_store(arcs: ArcSite, desk: Path) ->
 
 
 def test_each_output_of_a_command_has_a_folder_and_a_variable(arcs: ArcSite, desk: Path) -> None:
-    """Folders below it, a file that is empty, and names as they are."""
+    """With subfolders, an empty file, and unusual names."""
     script = """
         mkdir -p "$PENSTOCK_OUTPUT_BIG_ONE/day=1"
         echo "$PENSTOCK_LOT" > "$PENSTOCK_OUTPUT_BIG_ONE/day=1/größe 1.txt"
@@ -73,7 +73,7 @@ def test_each_output_of_a_command_has_a_folder_and_a_variable(arcs: ArcSite, des
 
 
 def test_a_command_reads_the_files_of_its_part(arcs: ArcSite, desk: Path) -> None:
-    """One object may have another's key as the beginning of its own."""
+    """One object has another's key as its prefix."""
     script = (
         'sed -n "s/.*\\"path\\": \\"\\(.*\\)\\".*/\\1/p" "$PENSTOCK_TASK" '
         '| grep "day=" | xargs cat > "$PENSTOCK_OUTPUT/part.txt"'
@@ -90,7 +90,7 @@ def test_a_command_reads_the_files_of_its_part(arcs: ArcSite, desk: Path) -> Non
     assert list(desk.iterdir()) == []
 
 
-def test_what_a_failed_command_left_is_not_read_and_not_kept(arcs: ArcSite, desk: Path) -> None:
+def test_data_of_a_failed_command_is_neither_read_nor_kept(arcs: ArcSite, desk: Path) -> None:
     script = 'echo half > "$PENSTOCK_OUTPUT/half.txt"; echo no luck >&2; test -e "$DESK/go"'
     load = Workload(command=("sh", "-c", script), environment={"DESK": str(arcs.folder)})
     arcs.arc("try", "raw", "tried", load, retry=ONCE)
@@ -102,7 +102,7 @@ def test_what_a_failed_command_left_is_not_read_and_not_kept(arcs: ArcSite, desk
     assert arcs.lot("try", LOT).manifests == []
 
 
-def test_inputs_that_are_not_wanted_as_files_are_not_fetched(arcs: ArcSite, desk: Path) -> None:
+def test_inputs_are_not_fetched_without_the_option(arcs: ArcSite, desk: Path) -> None:
     """The command reads them by their URLs, or does not read them."""
     script = (
         'cp "$PENSTOCK_TASK" "$PENSTOCK_OUTPUT/task.json"; '
@@ -117,7 +117,7 @@ def test_inputs_that_are_not_wanted_as_files_are_not_fetched(arcs: ArcSite, desk
     assert b"north.txt" not in seen["files"]
 
 
-def test_an_input_that_is_gone_is_named(arcs: ArcSite, desk: Path) -> None:
+def test_missing_input_is_named(arcs: ArcSite, desk: Path) -> None:
     arcs.arc(
         "look",
         "raw",
@@ -135,9 +135,7 @@ def test_an_input_that_is_gone_is_named(arcs: ArcSite, desk: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", ["report#7", "new\nline"])
-def test_a_file_that_cannot_be_an_object_fails_the_lot_on_every_store(
-    arcs: ArcSite, desk: Path, odd: str
-) -> None:
+def test_file_without_a_valid_key_fails_the_lot(arcs: ArcSite, desk: Path, odd: str) -> None:
     load = Workload(
         command=("sh", "-c", 'echo good > "$PENSTOCK_OUTPUT/good"; : > "$PENSTOCK_OUTPUT/$ODD"'),
         environment={"ODD": odd},

@@ -1,4 +1,4 @@
-"""Manifests that list nothing: `empty`, which is right, and `removed`, after cleaning."""
+"""Manifests without data: `empty` ones, and `removed` ones after cleaning."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from tests.acceptance.arc_site import NS, ONCE, ArcSite
 LOT = "20230227PT5M287"
 
 
-def test_empty_subscribers_are_told_and_run_or_skip_as_they_say(arcs: ArcSite) -> None:
+def test_empty_inputs_are_run_or_skipped_as_declared(arcs: ArcSite) -> None:
     arcs.arc("filter", "raw", "few", "be_empty")
     arcs.arc("runs", "few", "ran", "join")
     arcs.arc("skips", "few", "skipped", "join", on_empty=OnEmpty.SKIP)
@@ -71,8 +71,8 @@ def test_output_that_allows_it_is_published_empty(arcs: ArcSite) -> None:
     assert "state=empty/manifest.json" in arcs.manifests("rejected", LOT)
 
 
-def test_empty_inputs_that_only_join_do_not_count(arcs: ArcSite) -> None:
-    """What is subscribed to decides, wherever it stands among the inputs."""
+def test_empty_joined_inputs_do_not_count(arcs: ArcSite) -> None:
+    """Subscribed inputs decide, at any position."""
     inputs = (Input(dataset="names", subscribe=False), Input(dataset="raw"))
     arcs.arc("both", inputs, "joined", "join", on_empty=OnEmpty.SKIP)
     arcs.feed("names", "1", {})
@@ -102,8 +102,8 @@ def test_empty_lots_by_parts_have_no_part(arcs: ArcSite) -> None:
     assert arcs.content("shout", "2") == {"a.txt": b"ABC", "b.txt": b"DEF"}
 
 
-def test_what_lists_nothing_is_not_split_and_not_called_empty(arcs: ArcSite) -> None:
-    """A lot that was registered without a manifest may be anything; only `empty` is skipped."""
+def test_lot_without_uris_is_neither_split_nor_empty(arcs: ArcSite) -> None:
+    """A lot without a manifest may have data; only `empty` lots are skipped."""
     arcs.arc("some", "raw", "some", "write_some", parts=Parts(bytes_max=10), on_empty=OnEmpty.SKIP)
     arcs.arc("each", "raw", "each", "write_some", parts=Parts(bytes_max=10))
     arcs.do(RegisterLots(NS, "raw", ("registered",), "ann"))
@@ -119,7 +119,7 @@ def test_what_lists_nothing_is_not_split_and_not_called_empty(arcs: ArcSite) -> 
 
 
 def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:
-    """The well-known key tells the last one that was published."""
+    """The well-known key shows the last published version."""
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {})
     with arcs.engine():
@@ -133,8 +133,8 @@ def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:
     assert "state=empty/manifest.json" not in arcs.manifests("loud", LOT)
 
 
-def test_removed_lists_what_was_removed_from_storage(arcs: ArcSite) -> None:
-    """Each attempt has a manifest of its own: retries do not step on each other."""
+def test_removed_manifest_lists_removed_data(arcs: ArcSite) -> None:
+    """Each attempt has its own manifest, so retries do not collide."""
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.order(LOT, "fail")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -155,8 +155,8 @@ def test_removed_lists_what_was_removed_from_storage(arcs: ArcSite) -> None:
     assert clean_lot(arcs.catalog, arcs.objects, "ann", "again", NS, "shout", LOT) == 0
 
 
-def test_what_somebody_writes_who_was_thought_dead_is_tidied_away(arcs: ArcSite) -> None:
-    """After his attempt was cleaned, and beside the lot that was published."""
+def test_data_of_a_late_worker_is_tidied(arcs: ArcSite) -> None:
+    """Written after the attempt was cleaned, beside the published lot."""
     arcs.arc("shout", "raw", "loud")
     arcs.order(LOT, "fail")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})

@@ -1,13 +1,13 @@
-"""However an attempt goes wrong, its lot fails at once and says why."""
+"""Every kind of failure fails the lot at once, with the reason."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
 
 from penstock.arcs.engine import lot_run
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors import TaskExecutor
+from penstock.arcs.executors.local import LocalProcesses, LocalThreads
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.spec import Output, Parts
 from penstock.errors import Unavailable
@@ -25,9 +25,9 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("executor", [LocalProcesses, ThreadPoolExecutor])
-def test_whatever_a_workload_raises_fails_its_lot(
-    arcs: ArcSite, order: str, executor: Callable[[int], AbstractContextManager[Executor]]
+@pytest.mark.parametrize("executor", [LocalProcesses, LocalThreads])
+def test_any_exception_of_a_workload_fails_its_lot(
+    arcs: ArcSite, order: str, executor: Callable[[int], AbstractContextManager[TaskExecutor]]
 ) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.arc("parts", "raw", "parts", parts=Parts(bytes_max=10), retry=ONCE)
@@ -51,9 +51,7 @@ def test_whatever_a_workload_raises_fails_its_lot(
         ("nowhere", "there is no function tests.acceptance.arc_workloads:nowhere"),
     ],
 )
-def test_a_function_that_cannot_split_a_lot_fails_it(
-    arcs: ArcSite, function: str, told: str
-) -> None:
+def test_failing_split_function_fails_the_lot(arcs: ArcSite, function: str, told: str) -> None:
     parts = Parts(function=f"tests.acceptance.arc_workloads:{function}")
     arcs.arc("shout", "raw", "loud", parts=parts, retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -62,9 +60,7 @@ def test_a_function_that_cannot_split_a_lot_fails_it(
     assert told in str(arcs.lot("shout", LOT).error)
 
 
-def test_what_goes_wrong_in_the_engine_itself_fails_the_lot(
-    arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_in_the_engine_fails_the_lot(arcs: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
     def stumble(*given: object) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
@@ -76,10 +72,10 @@ def test_what_goes_wrong_in_the_engine_itself_fails_the_lot(
     assert arcs.lot("shout", LOT).error == "ZeroDivisionError: a mistake of ours"
 
 
-def test_a_full_store_keeps_no_failure_from_being_told_and_can_be_cleaned(
+def test_full_store_records_failures_and_can_be_cleaned(
     arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What lists the leftovers does not fit beside them: they go before anything is written."""
+    """The list of leftovers does not fit: the data is deleted before any write."""
     outputs = (Output(dataset="nothing", empty=EmptyOutput.ALLOW), Output(dataset="loud"))
     arcs.arc("shout", "raw", "", "spill", outputs=outputs, retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"hello"})

@@ -1,4 +1,4 @@
-"""Engines that are killed: their keys are repaired, and what they left is found and removed."""
+"""Killed engines: their keys are repaired, and their data is listed and removed."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_next_engine_repairs_keys_of_a_killed_one(arcs: ArcSite, moment: tuple[s
 
 
 def die_in_workload(arcs: ArcSite) -> None:
-    """Kill an engine whose workload has written something, and let its lease run out."""
+    """Kill an engine after its workload has written, and let its lease expire."""
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.order(LOT, "die")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -70,7 +70,7 @@ def die_in_workload(arcs: ArcSite) -> None:
     arcs.until(lambda: arcs.lot("shout", LOT).work is WorkState.HELD)
 
 
-def test_sweep_removes_what_a_killed_engine_left(
+def test_sweep_removes_data_of_a_killed_engine(
     arcs: ArcSite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     penstock = Terminal(capsys)
@@ -92,7 +92,7 @@ def test_sweep_removes_what_a_killed_engine_left(
     assert entry.detail.endswith("junk.txt: killed")
 
 
-def test_sweep_leaves_what_a_live_claim_may_write(
+def test_sweep_leaves_data_of_live_claims(
     arcs: ArcSite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
@@ -106,9 +106,7 @@ def test_sweep_leaves_what_a_live_claim_may_write(
     assert arcs.data("loud", LOT) == ["junk.txt"]
 
 
-def test_sweep_leaves_everything_that_is_published(
-    arcs: ArcSite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweep_leaves_published_data(arcs: ArcSite, capsys: pytest.CaptureFixture[str]) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"hello", "b.txt": b"hello"})
     with arcs.engine():
@@ -119,7 +117,7 @@ def test_sweep_leaves_everything_that_is_published(
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO", "b.txt": b"HELLO"}
 
 
-def test_next_engine_lists_what_a_killed_one_left(arcs: ArcSite) -> None:
+def test_next_engine_lists_data_of_a_killed_one(arcs: ArcSite) -> None:
     die_in_workload(arcs)
     assert "running.arc" in arcs.shown("shout", LOT)
 

@@ -1,15 +1,15 @@
-"""How engines claim: within limits per arc, dataset and engine, and for what is declared then."""
+"""Engines claim within the limits of arcs, datasets and engines, as declared at that time."""
 
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.spec import Input, Output
 from penstock.catalog.commands import DeleteJob, RestoreJob
@@ -20,7 +20,7 @@ LOTS = tuple(str(number) for number in range(12))
 
 
 class Most:
-    """The most lots that ran at once, of each arc and in all, by all engines together."""
+    """The maximum of lots that ran at once, for each arc and in all engines."""
 
     def __init__(self) -> None:
         self.by_arc: Counter[str] = Counter()
@@ -36,7 +36,7 @@ class Most:
 
 @contextmanager
 def engines(arcs: ArcSite, count: int, concurrency: int = 4) -> Iterator[Most]:
-    """Several engines, and somebody who counts all the time."""
+    """Run several engines, and count running lots all the time."""
     most, over = Most(), threading.Event()
 
     def watch() -> None:
@@ -101,8 +101,8 @@ def test_the_limit_of_an_engine_holds_for_all_its_arcs(arcs: ArcSite) -> None:
     assert most.in_all == 4
 
 
-def test_a_lot_is_run_as_its_arc_was_declared_when_it_was_claimed(arcs: ArcSite) -> None:
-    """Somebody declares it anew after the engine has read what arcs there are."""
+def test_lot_runs_as_declared_at_its_claim(arcs: ArcSite) -> None:
+    """The arc is declared again after the engine has read the arcs."""
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOTS[0], {"1.txt": b"1"})
 
@@ -116,7 +116,7 @@ def test_a_lot_is_run_as_its_arc_was_declared_when_it_was_claimed(arcs: ArcSite)
     assert arcs.data("loud", LOTS[0]) == []
 
 
-def test_an_arc_whose_job_was_deleted_stops_no_other(arcs: ArcSite) -> None:
+def test_arc_with_a_deleted_job_stops_no_other(arcs: ArcSite) -> None:
     for name in ("loud", "other"):
         arcs.arc(name, "raw", f"{name}_out")
     arcs.do(DeleteJob(NS, "loud", "ann"))
@@ -131,9 +131,7 @@ def test_an_arc_whose_job_was_deleted_stops_no_other(arcs: ArcSite) -> None:
         arcs.until_state("loud", "1", ArcState.COMPLETE)
 
 
-def test_an_arc_that_is_refused_stops_no_other(
-    arcs: ArcSite, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_refused_arc_stops_no_other(arcs: ArcSite, caplog: pytest.LogCaptureFixture) -> None:
     arcs.arc("loud", "raw", "loud_out")
     arcs.arc("other", "raw", "other_out")
     arcs.feed("raw", "1", {"x.txt": b"x"})
@@ -143,7 +141,7 @@ def test_an_arc_that_is_refused_stops_no_other(
         arcs.do(DeleteJob(NS, "loud", "ann"))
         return True
 
-    with ThreadPoolExecutor(1) as threads:
+    with LocalThreads(1) as threads:
         clock = arcs.plane.clock
         engine = Engine(arcs.catalog, arcs.objects, threads, clock, owner="engine", arcs=delete)
         try:
@@ -155,7 +153,7 @@ def test_an_arc_that_is_refused_stops_no_other(
 
 
 def station_of(arcs: ArcSite) -> ArcWorker:
-    """Somebody who only asks whether there is anything to do."""
+    """Return a worker that does not run."""
     plane = arcs.plane
-    told = (arcs.catalog, plane.database, arcs.objects, ThreadPoolExecutor(1), plane.clock)
+    told = (arcs.catalog, plane.database, arcs.objects, LocalThreads(1), plane.clock)
     return ArcWorker(*told, owner="nobody", concurrency=1)

@@ -1,4 +1,4 @@
-"""What dies or sleeps is replaced, and whatever it does afterwards changes nothing."""
+"""Dead or sleeping engines are replaced, and their later acts have no effect."""
 
 import logging
 from contextlib import closing, suppress
@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from penstock.arcs.engine.scheduler import Engine
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 from penstock.arcs.spec import Retry, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.db import open_database
@@ -36,7 +36,7 @@ def start(arcs: ArcSite, owner: str) -> EngineProcess:
 
 
 def fall_asleep(arcs: ArcSite, engine: EngineProcess) -> None:
-    """Have it stand still at a moment when it does not write: nobody could do anything."""
+    """Stop a process at a moment when it does not write."""
     with closing(open_database(arcs.plane.settings.database, wait_seconds=0.5)) as database:
         while True:
             engine.stand_still()
@@ -46,12 +46,12 @@ def fall_asleep(arcs: ArcSite, engine: EngineProcess) -> None:
 
 
 def let_leases_run_out(arcs: ArcSite) -> None:
-    """By the clock of all who still go on."""
+    """Advance the clock of all other processes beyond the leases."""
     arcs.clock.pass_seconds(LEASE_SECONDS + 1)
 
 
-def test_a_lost_lease_an_engine_that_slept_publishes_nothing(arcs: ArcSite) -> None:
-    """It wakes up when its lease is over, and goes on as if nothing had happened."""
+def test_engine_that_slept_publishes_nothing(arcs: ArcSite) -> None:
+    """It wakes up after its lease has expired, and continues."""
     arcs.arc("shout", "raw", "loud", retry=RETRY)
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -77,10 +77,10 @@ def test_a_lost_lease_an_engine_that_slept_publishes_nothing(arcs: ArcSite) -> N
     assert [event.dataset.name for event in arcs.events()] == ["raw", "loud"]
 
 
-def test_a_lost_lease_the_publication_is_refused_and_the_result_of_the_other_stands(
+def test_publication_without_lease_is_refused(
     arcs: ArcSite, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first engine does not hear that its lease is over until it publishes."""
+    """The first engine notices the lost lease only when it publishes."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(Engine, "_beat_seconds", lambda engine: 3600.0)
     arcs.arc("shout", "raw", "loud", retry=RETRY)
@@ -100,7 +100,7 @@ def test_a_lost_lease_the_publication_is_refused_and_the_result_of_the_other_sta
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
 
 
-def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSite) -> None:
+def test_lots_of_a_killed_engine_go_to_another(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", retry=RETRY)
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -118,7 +118,7 @@ def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSit
     assert psutil.wait_procs(workers, timeout=HANG_SECONDS)[1] == []
 
 
-def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) -> None:
+def test_commands_of_a_killed_engine_end(arcs: ArcSite) -> None:
     note = arcs.folder / "pid"
     command = ("sh", "-c", f'echo $$ > "{note}.new"; mv "{note}.new" "{note}"; sleep 600; true')
     arcs.arc("slow", "raw", "slow", Workload(command=command), retry=RETRY)
@@ -134,7 +134,7 @@ def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) ->
     assert psutil.wait_procs(commands, timeout=HANG_SECONDS)[1] == []
 
 
-def test_an_engine_that_is_told_to_stop_ends_what_has_begun_and_gives_back_the_rest(
+def test_stopping_engine_finishes_running_lots_and_releases_others(
     arcs: ArcSite,
 ) -> None:
     arcs.arc("shout", "raw", "loud", running_max=4)
@@ -176,10 +176,8 @@ echo made > "$PENSTOCK_OUTPUT/made.txt"
     ],
     ids=["function", "sh"],
 )
-def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
-    local_arcs: ArcSite, workload: str | Workload
-) -> None:
-    """Somebody ends the claim; there is one process, in which the lot is made then."""
+def test_hanging_work_ends_with_its_claim(local_arcs: ArcSite, workload: str | Workload) -> None:
+    """An administrator ends the claim; the lot then runs in the only process."""
     arcs = local_arcs
     retry = Retry(tries=2, back_off_seconds=0, lease_seconds=3)
     arcs.arc("shout", "raw", "loud", workload, retry=retry)

@@ -1,4 +1,4 @@
-"""Files that a workload leaves under names that no object can have: told, and cleaned away."""
+"""Files that workloads leave with names that cannot be keys: reported, and cleaned."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ ODD_NAMES = [b"report#7", b"new\nline", b"no text \xff"]
 
 @pytest.fixture
 def desk(local_arcs: ArcSite, tmp_path: Path) -> Path:
-    """A folder whose files an arc copies, as they are, with a command."""
+    """A folder whose files an arc copies unchanged with a command."""
     desk = tmp_path / "desk"
     desk.mkdir()
     command = ("sh", "-c", 'cp -r "$DESK/." "$PENSTOCK_OUTPUT"')
@@ -28,7 +28,7 @@ def desk(local_arcs: ArcSite, tmp_path: Path) -> Path:
 
 
 def leave(desk: Path, odd: bytes) -> bytes:
-    """A file of this name on the desk."""
+    """Create a file of this name in the folder."""
     path = os.fsencode(desk) + b"/" + odd
     with open(path, "wb") as file:
         file.write(b"odd")
@@ -36,13 +36,13 @@ def leave(desk: Path, odd: bytes) -> bytes:
 
 
 def all_files(arcs: ArcSite) -> list[bytes]:
-    """Every file below the data of lots, whatever its name."""
+    """Return every file below the data of lots."""
     top = os.fsencode(str(arcs.objects.path("data")))
     return [name for _, _, names in os.walk(top) for name in names]
 
 
 @pytest.mark.parametrize("odd", ODD_NAMES)
-def test_a_file_that_cannot_be_listed_fails_the_lot_and_is_named(
+def test_unlistable_file_fails_the_lot_and_is_named(
     local_arcs: ArcSite, desk: Path, odd: bytes
 ) -> None:
     left = leave(desk, odd)
@@ -63,9 +63,7 @@ def test_a_file_that_cannot_be_listed_fails_the_lot_and_is_named(
 
 
 @pytest.mark.parametrize("odd", ODD_NAMES)
-def test_to_clean_takes_files_that_cannot_be_listed_along(
-    local_arcs: ArcSite, desk: Path, odd: bytes
-) -> None:
+def test_cleaning_removes_unlistable_files(local_arcs: ArcSite, desk: Path, odd: bytes) -> None:
     leave(desk, odd)
     with local_arcs.engine():
         local_arcs.until_state("copy", LOT, ArcState.PARTIAL)

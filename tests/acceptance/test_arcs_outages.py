@@ -1,4 +1,4 @@
-"""An object store that is away costs no lot a try: it is given back, and done when it is back."""
+"""An object store that is away costs no try: lots are released, and made when it is back."""
 
 import logging
 import shutil
@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
-from penstock.arcs.engine import leases
-from penstock.arcs.engine.leases import Outage
+from penstock.arcs.engine import outage as outages
+from penstock.arcs.engine.outage import Outage
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.spec import Parts
 from penstock.errors import Away, Busy
@@ -38,7 +38,7 @@ DONE, HELD = WorkState.DONE, WorkState.HELD
 def site(
     wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ArcSite]:
-    monkeypatch.setattr(leases, "REST_SECONDS", 1)
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
     url = sqlite_database(tmp_path / "penstock.db")
     with open_site(url, f"{new_bucket(object_server)}/site", tmp_path, monkeypatch) as site:
         yield site
@@ -46,7 +46,7 @@ def site(
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL that the test may kill."""
+    """A PostgreSQL server that the test may kill."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-"))
     server = PostgresServer.start(folder)
     yield server
@@ -58,9 +58,7 @@ def was_given_back(site: ArcSite) -> bool:
     return str(site.lot("shout", LOT).error).startswith(RELEASE_PREFIX)
 
 
-def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
-    site: ArcSite, wire: Wire
-) -> None:
+def test_store_outage_costs_no_try(site: ArcSite, wire: Wire) -> None:
     site.arc("shout", "raw", "loud", retry=ONCE)
     site.feed("raw", LOT, {"a.txt": b"hello"})
     wire.cut()
@@ -79,10 +77,10 @@ def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
 
 
 @pytest.mark.parametrize("by_parts", [False, True])
-def test_a_store_that_goes_while_a_workload_runs_costs_no_try(
+def test_store_outage_during_a_workload_costs_no_try(
     site: ArcSite, wire: Wire, *, by_parts: bool
 ) -> None:
-    """Nothing of the attempt is visible, and it is listed for cleaning when it is made anew."""
+    """No data of the attempt is visible, and it is listed for cleaning afterwards."""
     parts = Parts(bytes_max=10) if by_parts else None
     site.arc("shout", "raw", "loud", retry=ONCE, parts=parts)
     site.order(LOT, "wait")
@@ -100,7 +98,7 @@ def test_a_store_that_goes_while_a_workload_runs_costs_no_try(
     assert site.lot("shout", LOT).attempts == 1
 
 
-def test_a_workload_that_fails_by_itself_still_costs_a_try(site: ArcSite) -> None:
+def test_failing_workload_costs_a_try(site: ArcSite) -> None:
     site.arc("shout", "raw", "loud", retry=ONCE)
     site.order(LOT, "fail")
     site.feed("raw", LOT, {"a.txt": b"hello"})
@@ -110,13 +108,13 @@ def test_a_workload_that_fails_by_itself_still_costs_a_try(site: ArcSite) -> Non
 
 
 def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) -> None:
-    """Each claim makes a run: an outage of an hour must not make thousands of them."""
+    """Each claim makes a run: a long outage must not make thousands."""
     site.arc("shout", "raw", "loud", retry=ONCE)
     for number in range(10):
         site.feed("raw", f"lot{number}", {"a.txt": b"hello"})
     wire.cut()
     with site.engine(concurrency=2) as engine:
-        site.until(lambda: engine._outage._ask_at)
+        site.until(lambda: engine._outage._probe_at)
         site.until(lambda: engine.running == 0)
         assert engine.look() == 0
         wire.mend()
@@ -124,23 +122,23 @@ def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) 
             site.until_state("shout", f"lot{number}", ArcState.COMPLETE)
 
 
-def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str) -> None:
+def test_outage_ends_when_the_store_answers(wire: Wire, object_server: str) -> None:
     objects = Objects.open(new_bucket(object_server))
-    outage = Outage(objects.ask)
+    outage = Outage(objects.probe)
     assert outage.is_over()
     wire.cut()
     with pytest.raises(Away):
-        objects.ask()
+        objects.probe()
     assert outage.is_over(), "nobody has met it"
     outage.meet()
     assert not outage.is_over()
     wire.mend()
-    outage._ask_at = 0.0
+    outage._probe_at = 0.0
     assert outage.is_over()
 
 
 @pytest.mark.parametrize("by_parts", [False, True])
-def test_a_database_that_goes_while_a_workload_runs_costs_no_try(
+def test_database_outage_during_a_workload_costs_no_try(
     own_postgres: PostgresServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -148,7 +146,7 @@ def test_a_database_that_goes_while_a_workload_runs_costs_no_try(
     *,
     by_parts: bool,
 ) -> None:
-    """What was made is published once the database is back, in the same try."""
+    """The output is published in the same try, once the database is back."""
     url = own_postgres.create_database()
     with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as site:
         parts = Parts(bytes_max=10) if by_parts else None
@@ -168,10 +166,10 @@ def test_a_database_that_goes_while_a_workload_runs_costs_no_try(
         assert len(site.ran()) == 1
 
 
-def test_what_was_published_as_the_database_went_is_known_as_published(
+def test_commit_with_a_lost_answer_counts_as_published(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It committed, and nobody heard of it: the claim is over by then, and not lost."""
+    """It was committed but the answer was lost: the claim has ended, and is not lost."""
     caplog.set_level(logging.INFO)
     answered = WriteQueue.submit
 
@@ -199,7 +197,7 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
 def test_a_full_queue_of_writes_costs_no_try(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, command: type
 ) -> None:
-    monkeypatch.setattr(leases, "REST_SECONDS", 1)
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
     answered = WriteQueue.submit
     refused: list[object] = []
 
@@ -219,7 +217,7 @@ def test_a_full_queue_of_writes_costs_no_try(
     assert len(local_arcs.ran()) == 1
 
 
-def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
+def test_lease_is_renewed_after_an_unknown_error(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered = WriteQueue.submit
@@ -243,10 +241,10 @@ def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
         local_arcs.until_state("shout", LOT, ArcState.COMPLETE)
 
 
-def test_a_slow_store_keeps_nobody_from_the_database(
+def test_slow_store_blocks_no_database_connection(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many lots wait for their manifests as the database has connections to read."""
+    """As many lots wait for manifests as the database has read connections."""
     get = Objects.get
     waiting: list[str] = []
     answers = threading.Event()

@@ -1,4 +1,4 @@
-"""Lots by parts: each a child run; if one fails the others' results stay, and are used again."""
+"""Lots with parts: each part is a child run, and good parts are reused after a failure."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.queries import find_arc, manifest_rows, output_refs, read_manifest
 from penstock.arcs.spec import Output, Parts, Retry
@@ -27,17 +27,17 @@ BY_DAY = Parts(pattern="day={day}/")
 
 
 def feed_days(arcs: ArcSite) -> None:
-    """A lot whose objects are in folders by day, as an arc writes them."""
+    """Publish a lot whose objects are in folders by day."""
     arcs.feed("raw", LOT, {f"day={name[0]}/{name}": data for name, data in DAYS.items()})
 
 
 def objects_of(arcs: ArcSite) -> dict[str, bytes]:
-    """Every object of the lot that arcs have made, data and manifests."""
+    """Return all objects that arcs wrote for the lot, data and manifests."""
     found = [*arcs.objects.list("data"), *arcs.objects.list("datasets")]
     return {entry.key: arcs.objects.get(entry.key) for entry in found}
 
 
-def test_every_part_is_a_child_run_with_a_manifest_of_its_own(arcs: ArcSite) -> None:
+def test_each_part_has_a_child_run_and_a_manifest(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=BY_DAY)
     feed_days(arcs)
     with arcs.engine():
@@ -56,8 +56,8 @@ def test_every_part_is_a_child_run_with_a_manifest_of_its_own(arcs: ArcSite) -> 
     assert (manifest.uris, manifest.bytes) == (3, sum(map(len, LOUD.values())))
 
 
-def test_partial_only_the_failed_partition_is_executed_again(arcs: ArcSite) -> None:
-    """Good parts keep their bytes and manifests; what the failed one left is gone after it."""
+def test_only_failed_parts_run_again(arcs: ArcSite) -> None:
+    """Good parts keep their data; data of the failed one is removed later."""
     arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
     arcs.order(LOT, "fail", "fail", part="day=2")
     feed_days(arcs)
@@ -94,8 +94,8 @@ def _attempts(arcs: ArcSite) -> list[Any]:
     return list(arcs.lot("shout", LOT).failed_attempts)
 
 
-def test_all_that_is_visible_at_any_time_was_published_whole(arcs: ArcSite) -> None:
-    """A reader who looks all the time never sees anything of a failed attempt."""
+def test_visible_data_is_always_complete(arcs: ArcSite) -> None:
+    """A concurrent reader never sees data of a failed attempt."""
     arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=Retry(tries=9, back_off_seconds=0))
     for day in (1, 2, 3):
         arcs.order(LOT, *["fail"] * day, part=f"day={day}")
@@ -125,8 +125,8 @@ def test_parts_by_size_and_by_a_function(arcs: ArcSite) -> None:
     assert parts == ["00000", "00001", "00002", "1.txt", "2.txt", "3.txt"]
 
 
-def test_parts_that_are_cut_otherwise_since_are_run_again(arcs: ArcSite) -> None:
-    """A part of the same name may have other members now: then its result is of no use."""
+def test_parts_with_other_members_run_again(arcs: ArcSite) -> None:
+    """A part of the same name may have other members: its result cannot be reused."""
     arcs.arc("shout", "raw", "loud", parts=Parts(bytes_max=10), retry=ONCE)
     arcs.order(LOT, "fail", part="00001")
     arcs.feed("raw", LOT, {f"{n}.txt": f"{n}234".encode() for n in range(8)})
@@ -150,7 +150,7 @@ def test_a_part_without_a_name_fails_the_lot(arcs: ArcSite) -> None:
     assert arcs.ran() == []
 
 
-def test_a_manifest_that_lists_itself_holds_up_no_cleaning(arcs: ArcSite) -> None:
+def test_manifest_that_lists_itself_is_cleaned(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=BY_DAY)
     feed_days(arcs)
     with arcs.engine():
@@ -167,7 +167,7 @@ def test_a_manifest_that_lists_itself_holds_up_no_cleaning(arcs: ArcSite) -> Non
     assert arcs.data("loud", LOT) == ["1.txt", "2.txt", "3.txt"]
 
 
-def test_parts_that_a_function_groups_otherwise_since_are_run_again(arcs: ArcSite) -> None:
+def test_parts_regrouped_by_a_function_run_again(arcs: ArcSite) -> None:
     function = "tests.acceptance.arc_workloads:parts_as_ordered"
     arcs.arc("shout", "raw", "loud", parts=Parts(function=function), retry=ONCE)
     groups = arcs.folder / "groups.json"
@@ -184,9 +184,7 @@ def test_parts_that_a_function_groups_otherwise_since_are_run_again(arcs: ArcSit
 
 
 @pytest.mark.parametrize("now", [("loud", "copy"), ("copy",)])
-def test_parts_that_were_made_for_other_outputs_are_run_again(
-    arcs: ArcSite, now: tuple[str, ...]
-) -> None:
+def test_parts_for_other_outputs_run_again(arcs: ArcSite, now: tuple[str, ...]) -> None:
     arcs.arc("shout", "raw", "loud", "shout_everywhere", parts=BY_DAY, retry=ONCE)
     arcs.order(LOT, "fail", part="day=2")
     (arcs.folder / "outputs").write_text("loud")
@@ -214,7 +212,7 @@ def test_two_outputs_have_a_root_manifest_each(arcs: ArcSite) -> None:
     assert arcs.content("shout", LOT) == LOUD
 
 
-def test_a_killed_worker_process_its_part_goes_to_another_process(arcs: ArcSite) -> None:
+def test_part_of_a_killed_process_runs_in_another(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
     arcs.order(LOT, "die", part="day=2")
     feed_days(arcs)
@@ -228,7 +226,7 @@ def test_a_killed_worker_process_its_part_goes_to_another_process(arcs: ArcSite)
     assert arcs.lot("shout", LOT).attempts == 1
 
 
-def test_a_part_that_kills_every_process_is_given_up(arcs: ArcSite) -> None:
+def test_part_that_kills_every_process_fails(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
     arcs.order(LOT, "die", "die", "die", part="day=2")
     feed_days(arcs)
@@ -251,10 +249,8 @@ def test_the_runs_of_parts_end_as_the_parts_do(arcs: ArcSite) -> None:
     assert states == [RunState.COMPLETED] * 3 + [RunState.FAILED]
 
 
-def test_what_was_published_stays_when_the_store_is_known_by_another_name(
-    local_arcs: ArcSite, tmp_path: Path
-) -> None:
-    """The folder was moved, and a link leads there: manifests of before name its old place."""
+def test_moved_store_keeps_published_data(local_arcs: ArcSite, tmp_path: Path) -> None:
+    """The folder was moved behind a link: old manifests have the former URL."""
     arcs = local_arcs
     arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
     arcs.order(LOT, "fail", part="day=2")

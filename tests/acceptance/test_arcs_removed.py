@@ -1,4 +1,4 @@
-"""`removed`: all the data in the manifest of a published lot was removed from storage."""
+"""`removed` lots: all data of a published lot was removed from storage."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ def remove(arcs: ArcSite, dataset: str = "loud", lot: str = LOT) -> None:
 
 
 def gap(arcs: ArcSite, lot: str = LOT) -> Gap | None:
-    """What is amiss with a lot of `loud`."""
+    """Return the gap of a lot of `loud`."""
     with arcs.catalog.read() as tx:
         found = load_gaps(tx, NS, "loud", lot, lot, arcs.plane.clock(), interval=Interval.MINUTES_5)
     return next(iter(found.ranges), None)
@@ -44,8 +44,8 @@ def manifest(arcs: ArcSite, key: str) -> Manifest:
     return msgspec.json.decode(arcs.objects.get(f"{folder}/{key}"), type=Manifest)
 
 
-def test_removed_the_data_of_a_complete_lot_goes_and_everybody_is_told(arcs: ArcSite) -> None:
-    """Who has read it keeps what it made; who has not waits until it is made anew."""
+def test_removal_deletes_data_and_tells_subscribers(arcs: ArcSite) -> None:
+    """Jobs that read it keep their outputs; others wait until it is made again."""
     arcs.arc("shout", "raw", "loud")
     arcs.arc("read", "loud", "heard", "join")
     for lot in (LOT, OTHER):
@@ -81,7 +81,7 @@ def test_removed_the_data_of_a_complete_lot_goes_and_everybody_is_told(arcs: Arc
     assert (noted.who, noted.detail) == ("ann", "too old")
 
 
-def test_removed_by_two_people_at_once_it_is_removed_once(arcs: ArcSite) -> None:
+def test_concurrent_removals_remove_once(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     with arcs.engine():
@@ -104,7 +104,7 @@ def test_removed_by_two_people_at_once_it_is_removed_once(arcs: ArcSite) -> None
     assert hashlib.sha256(arcs.objects.get(line.key)).hexdigest() == line.digest
 
 
-def test_removed_a_lot_waits_for_its_producer_and_is_made_anew_by_resubmitting(
+def test_removed_lot_is_made_again_by_resubmitting(
     arcs: ArcSite,
 ) -> None:
     arcs.arc("shout", "raw", "loud")
@@ -134,7 +134,7 @@ def test_removed_a_lot_waits_for_its_producer_and_is_made_anew_by_resubmitting(
     assert {line.state for line in arcs.lot("shout", LOT).manifests} == {"removed"}
 
 
-def test_removed_a_lot_can_be_made_by_another_who_writes_there(arcs: ArcSite) -> None:
+def test_removed_lot_can_be_made_by_another_job(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     with arcs.engine():
@@ -146,7 +146,7 @@ def test_removed_a_lot_can_be_made_by_another_who_writes_there(arcs: ArcSite) ->
     assert (arcs.lot("join", LOT).work, arcs.lot("shout", LOT).work) == ("READY", "DONE")
 
 
-def test_removed_a_lot_by_parts_goes_with_the_manifests_of_its_parts(arcs: ArcSite) -> None:
+def test_removal_deletes_manifests_of_parts(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=Parts(pattern="day={day}/"))
     arcs.feed("raw", LOT, {f"day={day}/{day}.txt": b"hello" for day in (1, 2)})
     with arcs.engine():
@@ -163,7 +163,7 @@ def test_removed_a_lot_by_parts_goes_with_the_manifests_of_its_parts(arcs: ArcSi
     assert [len(manifest(arcs, key).uris) for key in parts] == [1, 1]
 
 
-def test_removed_a_lot_is_not_while_somebody_reads_makes_or_holds_it(arcs: ArcSite) -> None:
+def test_lot_in_use_is_not_removed(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     with arcs.engine():
@@ -184,8 +184,8 @@ def test_removed_a_lot_is_not_while_somebody_reads_makes_or_holds_it(arcs: ArcSi
     assert arcs.data("loud", LOT) == []
 
 
-def test_removed_is_only_what_has_data_that_is_ours(arcs: ArcSite) -> None:
-    """What others have written is theirs to remove: it has to be gone."""
+def test_removal_refuses_data_of_other_writers(arcs: ArcSite) -> None:
+    """Their data must be removed before."""
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     arcs.feed("raw", OTHER, {})
@@ -206,7 +206,7 @@ def test_removed_is_only_what_has_data_that_is_ours(arcs: ArcSite) -> None:
     assert arcs.content("shout", LOT) == {"b.txt": b"AGAIN"}
 
 
-def test_removed_what_was_cut_off_is_ended_by_saying_it_again(arcs: ArcSite) -> None:
+def test_interrupted_removal_can_be_repeated(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud", parts=Parts(pattern="day={day}/"))
     arcs.feed("raw", LOT, {f"day={day}/{day}.txt": b"hello" for day in (1, 2)})
     with arcs.engine():
@@ -224,11 +224,11 @@ def test_removed_what_was_cut_off_is_ended_by_saying_it_again(arcs: ArcSite) -> 
 
 
 class _Cut(Exception):
-    """Somebody pulls the plug."""
+    """The process is cut off."""
 
 
 class _Broken(Objects):
-    """A store that works for so many writes and deletions."""
+    """A store that fails after some writes and deletions."""
 
     def __init__(self, store: Objects, left: int) -> None:
         super().__init__(store.url, store._store, store._folder)

@@ -1,13 +1,12 @@
-"""The states of an arc: running, complete, partial, missing; and what each of them allows."""
+"""The states of an arc: running, complete, partial, missing; and their effects."""
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses, LocalThreads
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.overview import count_lots, list_arc_lots
@@ -27,7 +26,7 @@ from tests.acceptance.arc_site import NS, ONCE, ArcSite
 LOT = "20230227PT5M287"
 
 
-def test_running_the_workload_is_processing_and_nobody_else_can_begin(arcs: ArcSite) -> None:
+def test_running_lot_cannot_be_claimed(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -42,7 +41,7 @@ def test_running_the_workload_is_processing_and_nobody_else_can_begin(arcs: ArcS
     assert arcs.ran() == [(LOT, "")]
 
 
-def test_running_to_complete_what_it_made_can_be_read(arcs: ArcSite) -> None:
+def test_running_to_complete_publishes_the_output(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello", "b.txt": b"world"})
     with arcs.engine():
@@ -67,7 +66,7 @@ def test_complete_prevents_duplicate_executions(arcs: ArcSite) -> None:
     assert arcs.lot("shout", LOT) == made
 
 
-def test_running_to_partial_nothing_of_it_is_visible_but_all_of_it_is_listed(
+def test_running_to_partial_lists_data_and_shows_none(
     arcs: ArcSite,
 ) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
@@ -86,7 +85,7 @@ def test_running_to_partial_nothing_of_it_is_visible_but_all_of_it_is_listed(
     assert [event.dataset.name for event in arcs.events()] == ["raw"]
 
 
-def test_partial_to_running_to_complete_what_the_failure_left_is_removed(arcs: ArcSite) -> None:
+def test_partial_to_complete_removes_old_data(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.order(LOT, "fail", "fail")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -118,7 +117,7 @@ def test_partial_to_missing_to_running(arcs: ArcSite) -> None:
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
 
 
-def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -> None:
+def test_cleaning_a_held_complete_lot_adds_no_failure(arcs: ArcSite) -> None:
     arcs.arc("shout", "raw", "loud")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     with arcs.engine():
@@ -133,8 +132,8 @@ def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -
     assert (arcs.state("shout", LOT), counts(arcs, "shout").complete) == (ArcState.COMPLETE, 1)
 
 
-def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: ArcSite) -> None:
-    """The arc has done these lots, and they are missing all the same, as their gaps say."""
+def test_new_output_lacks_earlier_lots(arcs: ArcSite) -> None:
+    """The arc has done these lots, but they are missing, as their gaps show."""
     arcs.arc("shout", "raw", "loud")
     for lot in ("1", "2"):
         arcs.feed("raw", lot, {"a.txt": b"hello"})
@@ -154,8 +153,8 @@ def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: A
     assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (2, 0)
 
 
-def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> None:
-    """It failed once, and was made then; nothing of it is partial because a person is to decide."""
+def test_lot_held_for_a_newer_input_keeps_its_state(arcs: ArcSite) -> None:
+    """It failed once and was then made: the hold does not make it partial."""
     arcs.arc("shout", "raw", "loud", stale=Stale.HOLD)
     arcs.order(LOT, "fail")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -171,8 +170,8 @@ def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> N
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
 
 
-def test_of_a_lot_that_failed_and_is_resubmitted_nothing_was_tried_yet(arcs: ArcSite) -> None:
-    """What is said of the lot, of all lots together and in lists is the same."""
+def test_resubmitted_lot_has_no_attempts(arcs: ArcSite) -> None:
+    """In the views of the lot, of totals and of lists."""
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.order(LOT, "fail")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -185,19 +184,19 @@ def test_of_a_lot_that_failed_and_is_resubmitted_nothing_was_tried_yet(arcs: Arc
 
 
 def counts(arcs: ArcSite, arc: str) -> ArcCounts:
-    """How many lots of an arc stand where."""
+    """Count the lots of an arc by state."""
     with arcs.catalog.read() as tx:
         row = find_arc(tx, NS, arc)
         return count_lots(tx, [row])[row.job_id]
 
 
 def listed(arcs: ArcSite, arc: str, state: ArcState) -> list[str]:
-    """The lots of an arc that are listed under a state."""
+    """Return the lots of an arc in a state."""
     with arcs.catalog.read() as tx:
         return [each.lot for each in list_arc_lots(tx, NS, arc, state, "", 10)]
 
 
-def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
+def test_state_keys_show_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
     arc = arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.order("2", "fail")
     for lot in ("1", "2", "3"):
@@ -215,8 +214,8 @@ def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
 
 
-def test_arcs_of_one_name_in_two_namespaces_have_keys_of_their_own(arcs: ArcSite) -> None:
-    """To put right those of one touches nothing of the other."""
+def test_arcs_of_two_namespaces_have_distinct_keys(arcs: ArcSite) -> None:
+    """A sync of one does not change the keys of the other."""
     first = arcs.arc("shout", "raw", "loud")
     other = replace(first, namespace="other", inputs=(Input(dataset="nothing"),))
     arcs.do(ApplyArc("ann", other))
@@ -228,7 +227,7 @@ def test_arcs_of_one_name_in_two_namespaces_have_keys_of_their_own(arcs: ArcSite
     assert _listed(arcs) == before
 
 
-def test_the_keys_of_what_an_arc_was_declared_as_before_are_removed(arcs: ArcSite) -> None:
+def test_keys_of_former_declarations_are_removed(arcs: ArcSite) -> None:
     arc = arcs.arc("shout", "raw", "loud", project="lake")
     arcs.arc("whisper", "raw", "soft", project="lake")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -245,13 +244,13 @@ def test_the_keys_of_what_an_arc_was_declared_as_before_are_removed(arcs: ArcSit
 
 
 def _listed(arcs: ArcSite) -> dict[str, bytes]:
-    """Everything that tools which only list the store can know."""
+    """Return everything that a listing of the store shows."""
     found = (*arcs.objects.list("arcs"), *arcs.objects.list("datasets"))
     return {entry.key: arcs.objects.get(entry.key) for entry in found}
 
 
 def _spoil(arcs: ArcSite, arc: Arc) -> None:
-    """As an engine leaves keys that dies after a commit, and as people do."""
+    """Change keys as an engine that dies after a commit does, and as people do."""
     states = {"1": ArcState.RUNNING, "2": ArcState.COMPLETE, "unknown": ArcState.PARTIAL}
     for lot, state in states.items():
         arcs.objects.put(arc_key(arc.ref, lot, state), b"{}")
@@ -262,9 +261,9 @@ def _spoil(arcs: ArcSite, arc: Arc) -> None:
 
 @pytest.mark.parametrize("language", ["shell", "python"])
 def test_a_command_is_a_workload_in_any_language(arcs: ArcSite, language: str) -> None:
-    """It gets the lot, its inputs with their manifests, and where to write: files, or URLs.
+    """It gets the lot, its inputs with their manifests, and where to write: files or URLs.
 
-    To use the store by itself it needs the credentials of the engine, which has to allow that.
+    To use the store itself, it needs the credentials of the engine, which must allow that.
     """
     in_shell = language == "shell"
     script = ("sh", "-c", _SHELL, "name", "{lot}")
@@ -306,7 +305,7 @@ json.dump({"uris": ["sum.txt"]}, open(os.environ["PENSTOCK_MANIFEST"], "w"))
 """
 
 
-def test_a_command_that_fails_says_why(arcs: ArcSite) -> None:
+def test_failing_command_has_a_reason(arcs: ArcSite) -> None:
     command = ("sh", "-c", "echo the tape is broken >&2; exit 3")
     arcs.arc("sum", "raw", "sums", Workload(command=command), retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"1\n"})
@@ -315,8 +314,8 @@ def test_a_command_that_fails_says_why(arcs: ArcSite) -> None:
     assert "the tape is broken" in str(arcs.lot("sum", LOT).error)
 
 
-def test_a_workload_that_takes_too_long_is_ended(arcs: ArcSite) -> None:
-    """A command with everything it started; a function in a process or on a thread."""
+def test_workload_over_its_timeout_is_ended(arcs: ArcSite) -> None:
+    """A command with all its processes; a function in a process or on a thread."""
     arcs.arc(
         "slow", "raw", "slow", Workload(command=("sh", "-c", "sleep 600"), timeout_seconds=1),
         retry=ONCE,
@@ -325,7 +324,7 @@ def test_a_workload_that_takes_too_long_is_ended(arcs: ArcSite) -> None:
     arcs.arc("hung", "raw", "hung", Workload(function=function, timeout_seconds=1), retry=ONCE)
     arcs.order(LOT, "hang", "hang")
     arcs.feed("raw", LOT, {"a.txt": b"1\n"})
-    with ThreadPoolExecutor(2) as threads, arcs.engine(threads):
+    with LocalThreads(2) as threads, arcs.engine(threads):
         arcs.until_state("slow", LOT, ArcState.PARTIAL)
         arcs.until_state("hung", LOT, ArcState.PARTIAL)
     assert "longer than 1 seconds" in str(arcs.lot("slow", LOT).error)

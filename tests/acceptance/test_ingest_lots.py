@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.overview import get_arc_lot, manifest_lines
 from penstock.arcs.queries import manifest_rows, read_items
 from penstock.arcs.spec import Arc, Input, Output, Workload
@@ -120,7 +120,7 @@ def an_arc(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     site.plane.catalog.submit(ApplyArc("ann", arc)).result()
     plane = site.plane
     with (
-        ThreadPoolExecutor(2) as threads,
+        LocalThreads(2) as threads,
         Engine(plane.catalog, plane.objects, threads, plane.clock, owner="e", sweep_seconds=0.05),
     ):
         yield

@@ -1,4 +1,4 @@
-"""From a derived lot back to the deposit: batch, depositor, ingest jobs, ARKs, files, bytes."""
+"""From a derived lot back to the deposit: batch, depositor, ingest jobs, ARKs, files."""
 
 import hashlib
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def deposited(site: Site) -> Batch:
 
 
 def derive(site: Site, namespace: str, lot: str) -> None:
-    """A job reads the lot of the batch, and publishes that there is nothing."""
+    """Let a job read the lot of the batch, and publish an empty lot."""
     catalog, objects = site.plane.catalog, site.plane.objects
     maps, sheets = DatasetName(namespace, "maps"), DatasetName(namespace, "sheets")
     catalog.submit(WireJob(namespace, "cut", (maps,), (sheets,))).result()
@@ -42,7 +42,7 @@ def derive(site: Site, namespace: str, lot: str) -> None:
     catalog.submit(PublishLot(ClaimRef(claim.id, claim.token), (note,))).result()
 
 
-def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> None:
+def test_derived_lot_is_traced_to_depositor_and_files(site: Site) -> None:
     batch = deposited(site)
     namespace = site.context.collections.get("maps").namespace
     derive(site, namespace, batch.id)
@@ -65,7 +65,7 @@ def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> 
     assert {file.ark for file in maps.contents.files} == {each.ark for each in deposit.objects}
 
 
-def test_as_of_a_time_before_the_update_report_a_lot_has_the_same_deposit(site: Site) -> None:
+def test_lot_before_the_update_report_has_the_same_deposit(site: Site) -> None:
     batch = some_missing(site, FILES, "legend.txt")
     site.run(batch)
     namespace = site.context.collections.get("maps").namespace
@@ -79,7 +79,7 @@ def test_as_of_a_time_before_the_update_report_a_lot_has_the_same_deposit(site: 
     assert [len(each.objects) for each in now.deposits] == [2]
 
 
-def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site: Site) -> None:
+def test_upstream_verification_reads_deposits(site: Site) -> None:
     batch = deposited(site)
     namespace = site.context.collections.get("maps").namespace
     derive(site, namespace, batch.id)
@@ -100,7 +100,7 @@ def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site
 
 @contextmanager
 def damaged(site: Site, uri: str) -> Iterator[None]:
-    """A byte of a file in our own object store is another one for a while."""
+    """Change a byte of a file in the object store while the block lasts."""
     objects = site.plane.objects
     key = uri.removeprefix(f"{objects.url}/")
     data = objects.get(key)

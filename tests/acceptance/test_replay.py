@@ -8,8 +8,8 @@ import pytest
 
 from penstock.arcs.spec import Input
 from penstock.locks.queries.lots import list_stale
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.locks import Stale
 from penstock.schema.operations import Replay
 from penstock.states import ArcState, ReplayState, StepState
@@ -18,11 +18,11 @@ from tests.acceptance.arc_site import NS, ONCE, ArcSite
 REPLAY = "0199aaaa-0000-7000-8000-000000000003"
 ARCS = ("clean", "left", "right", "joined")
 BAD, GOOD = "bad-lot", "good-lot"
-OF_RAW = Target(namespace=NS, dataset="raw", lot=BAD, any_version=True)
+OF_RAW = ReplayTarget(namespace=NS, dataset="raw", lot=BAD, any_version=True)
 
 
 def run_diamond(arcs: ArcSite, stale: Stale = Stale.IGNORE) -> None:
-    """Two lots through four arcs, of which the last joins; then the one that was bad put right."""
+    """Run two lots through four arcs with a join, then correct the bad one."""
     how: dict[str, Any] = {"retry": ONCE, "stale": stale}
     arcs.arc("clean", "raw", "clean", **how)
     arcs.arc("left", "clean", "left", **how)
@@ -42,13 +42,13 @@ def made(arcs: ArcSite, lot: str) -> bytes:
 
 
 def versions(arcs: ArcSite, lot: str) -> dict[str, list[str]]:
-    """Every version that each arc has made of a lot."""
+    """Return every version of a lot that each arc has made."""
     return {arc: [line.version for line in arcs.lot(arc, lot).manifests] for arc in ARCS}
 
 
 @contextmanager
-def replaying(arcs: ArcSite, target: Target = OF_RAW) -> Iterator[Replays]:
-    """An engine, and a replay that was begun."""
+def replaying(arcs: ArcSite, target: ReplayTarget = OF_RAW) -> Iterator[Replays]:
+    """Run an engine and begin a replay."""
     replays = Replays(arcs.catalog, arcs.plane.clock)
     replays.start(REPLAY, "ann", "wrong digest", target)
     with arcs.engine():
@@ -64,7 +64,7 @@ def states(replays: Replays) -> dict[str, StepState]:
     return {step.job: step.state for step in replays.steps(REPLAY)}
 
 
-def test_a_correction_reaches_the_last_derived_lot_and_good_lots_are_not_touched(
+def test_correction_reaches_all_derived_lots(
     arcs: ArcSite,
 ) -> None:
     run_diamond(arcs)
@@ -81,9 +81,7 @@ def test_a_correction_reaches_the_last_derived_lot_and_good_lots_are_not_touched
 
 
 @pytest.mark.parametrize("stale", [Stale.RERUN, Stale.HOLD])
-def test_whatever_arcs_do_with_what_is_stale_nothing_is_done_twice(
-    arcs: ArcSite, stale: Stale
-) -> None:
+def test_stale_rules_cause_no_double_work(arcs: ArcSite, stale: Stale) -> None:
     run_diamond(arcs, stale)
     with replaying(arcs) as replays:
         ended = until(arcs, replays, ReplayState.DONE)
@@ -94,7 +92,7 @@ def test_whatever_arcs_do_with_what_is_stale_nothing_is_done_twice(
     )
 
 
-def test_what_is_not_made_again_yet_stays_readable_in_its_old_version(arcs: ArcSite) -> None:
+def test_old_versions_stay_readable_meanwhile(arcs: ArcSite) -> None:
     run_diamond(arcs)
     arcs.order(BAD, "wait")
     with replaying(arcs) as replays:
@@ -105,7 +103,7 @@ def test_what_is_not_made_again_yet_stays_readable_in_its_old_version(arcs: ArcS
     assert made(arcs, BAD) == b"left/a.txt: RIGHT\nright/a.txt: RIGHT"
 
 
-def test_cancelled_in_the_middle_what_was_not_begun_stays_as_it_was(arcs: ArcSite) -> None:
+def test_cancelled_replay_leaves_unbegun_lots(arcs: ArcSite) -> None:
     run_diamond(arcs)
     before = versions(arcs, BAD)
     arcs.order(BAD, "wait")
@@ -126,7 +124,7 @@ def test_cancelled_in_the_middle_what_was_not_begun_stays_as_it_was(arcs: ArcSit
     }
 
 
-def test_paused_in_the_middle_arcs_that_rerun_what_is_stale_make_nothing(arcs: ArcSite) -> None:
+def test_paused_replay_suspends_stale_rules(arcs: ArcSite) -> None:
     run_diamond(arcs, Stale.RERUN)
     with replaying(arcs) as replays:
         arcs.until(lambda: replays.status(REPLAY).done or _step_once(arcs, replays))
@@ -141,7 +139,7 @@ def test_paused_in_the_middle_arcs_that_rerun_what_is_stale_make_nothing(arcs: A
     assert made(arcs, BAD) == b"left/a.txt: RIGHT\nright/a.txt: RIGHT"
 
 
-def test_a_step_that_fails_leaves_what_is_after_it_as_it_was(arcs: ArcSite) -> None:
+def test_failed_step_leaves_later_lots(arcs: ArcSite) -> None:
     run_diamond(arcs)
     with replaying(arcs) as replays:
         arcs.until(lambda: replays.status(REPLAY).done or _step_once(arcs, replays))
@@ -156,7 +154,7 @@ def test_a_step_that_fails_leaves_what_is_after_it_as_it_was(arcs: ArcSite) -> N
 
 
 def _step_once(arcs: ArcSite, replays: Replays) -> bool:
-    """Set the first step going, and no other."""
+    """Begin the first step only."""
     if not replays.status(REPLAY).going:
         replays.step(REPLAY)
     return len(versions(arcs, BAD)["clean"]) == 2

@@ -1,4 +1,4 @@
-"""What two arcs leave behind that have done much: lots, attempts, backfills, arrivals, events."""
+"""Rows that two busy arcs leave behind: lots, attempts, backfills, arrivals, events."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,7 +8,6 @@ import msgspec
 from penstock import ids
 from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
 from penstock.arcs.arrivals.rows import ArrivalRow
-from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, UnsettledRow
 from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import DatasetRow, JobRow, replace
@@ -17,6 +16,7 @@ from penstock.locks.commands.wiring import default_wiring
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, LotJobDatasetRow, StatusRow
 from penstock.locks.work import new_work
 from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow, SubscriberRow
+from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.schema.arcs import PartState
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.lots import Status
@@ -38,7 +38,7 @@ RARE = range(DONE - 200, DONE)
 
 
 def fill(tx: Transaction) -> None:
-    """Write all of it."""
+    """Write all rows."""
     tx.write("put_datasets", DATASETS)
     tx.write("put_jobs", ARCS)
     tx.write("put_lot_datasets", [LotDatasetRow(d.id, "", "1", 0, NOW) for d in DATASETS])
@@ -59,23 +59,23 @@ def fill(tx: Transaction) -> None:
 
 @cache
 def run_of(of: JobRow, number: int, part: str = "") -> str:
-    """The last run of an arc on a lot, or that of a part of it."""
+    """Return the last run of an arc on a lot, or of a part of it."""
     return ids.derived_id("run", of.name, str(number), part)
 
 
 @cache
 def version_of(of: DatasetRow, number: int) -> str:
-    """The version that a lot has."""
+    """Return the version of a lot."""
     return ids.derived_id("version", of.name, str(number))
 
 
 def uri_of(number: int) -> str:
-    """The object that a lot consists of."""
+    """Return the object of a lot."""
     return f"s3://shop/raw/{number:05}"
 
 
 def backfill_of(number: int) -> str:
-    """A backfill that is over."""
+    """Return a backfill that has ended."""
     return ids.derived_id("backfill", str(number))
 
 
@@ -87,7 +87,7 @@ def _wire(tx: Transaction, of: JobRow, reads: DatasetRow, writes: DatasetRow) ->
 
 
 def _fill_work(tx: Transaction, of: JobRow) -> None:
-    """One lot of three that are open was never tried."""
+    """One open lot of three was never tried."""
     work, log = [], []
     for number, (lot, state) in enumerate(zip(LOTS, STATES, strict=True)):
         is_tried = state in (WorkState.DONE, WorkState.RUNNING) or number % 3 > 0
@@ -112,7 +112,7 @@ def _fill_runs(tx: Transaction, of: JobRow) -> None:
 
 
 def _fill_manifests(tx: Transaction, of: DatasetRow, by: JobRow | None) -> None:
-    """Every tenth lot was made twice; a few have failed a check. And they are told of."""
+    """Every tenth lot has two versions; a few failed a check. All are in the outbox."""
     manifests, events = [], []
     for number, lot in enumerate(LOTS[:DONE]):
         version_id = version_of(of, number)
@@ -151,7 +151,7 @@ def _fill_status(tx: Transaction, of: JobRow, reads: DatasetRow, writes: Dataset
 
 
 def _fill_attempts(tx: Transaction, of: JobRow) -> None:
-    """Every other lot failed once, and all that are open twice; their parts are still there."""
+    """Every other lot failed once, and all open lots twice; their parts remain."""
     attempts, parts = [], []
     for number in (*range(0, DONE, 2), *range(DONE, len(LOTS))):
         lot, is_open = LOTS[number], number >= DONE
@@ -171,7 +171,7 @@ def _fill_attempts(tx: Transaction, of: JobRow) -> None:
 
 
 def _fill_arrivals(tx: Transaction) -> None:
-    """Every object makes a lot, but for a few that came too late."""
+    """Every object makes a lot, except a few late ones."""
     declared = ArrivalRow(RAW.id, NAMESPACE, RAW.name, "{}", 0, NOW, 1, NOW, NOW)
     tx.write("put_arrivals", [declared])
     objects = []
@@ -184,7 +184,7 @@ def _fill_arrivals(tx: Transaction) -> None:
 
 
 def _fill_backfills(tx: Transaction) -> None:
-    """One is half done, and has a few lots going and a few that failed; the others are over."""
+    """One is half done, with a few going and failed lots; the others have ended."""
     arc = ARCS[0].id
     state = BackfillState.RUNNING
     goes = BackfillRow(BACKFILL, arc, state, "{}", NOW, "{}", "ann", "", 0, NOW, NOW)
@@ -211,7 +211,7 @@ def _backfill_lots() -> Iterator[BackfillLotRow]:
 
 
 def _fill_subscribers(tx: Transaction) -> None:
-    """Some of each kind have heard everything, and one has heard little."""
+    """Some of each kind have received everything, and one has received little."""
     events, ends = 3 * DONE, 2 * DONE
     told = {
         "behind": (SubscriberKind.WEBHOOK, 100),

@@ -1,4 +1,4 @@
-"""A watcher in a process of its own, for a clock that goes on by itself; it tells of each call."""
+"""A watcher in a process of its own, with a clock that advances; it reports each call."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tests.contract.forking import FORKED
 
 @contextmanager
 def doomed_watcher(url: str, folder: Path, end: Micros) -> Iterator[Iterator[bytes]]:
-    """What the watcher tells, until it is killed."""
+    """Yield the reports of the watcher until it is killed."""
     told, telling = FORKED.Pipe(duplex=False)
     doomed = FORKED.Process(target=_watch, args=(url, folder, end, telling))
     doomed.start()
@@ -34,7 +34,7 @@ def _all_of(told: Connection) -> Iterator[bytes]:
 
 
 def _watch(url: str, folder: Path, end: Micros, telling: Connection) -> None:
-    """Go round at every five minutes of the day to an end."""
+    """Run a round at every five minutes of the day."""
     site = Site(url, folder)
     watcher = fused_watcher(site, Fuse(10**9, lambda: telling.send_bytes(b".")))
     while site.now < end:

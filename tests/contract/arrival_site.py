@@ -1,4 +1,4 @@
-"""A place where objects arrive, and what the lots that were made of them say."""
+"""A location where objects arrive, and the lots that were made of them."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import Any
 from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow
 from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, refused_objects
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.queries import manifest_rows, read_manifest
 from penstock.catalog.writes import open_write_queue
@@ -26,7 +26,7 @@ MINUTE = 60 * SECOND
 
 
 class Site:
-    """A catalog with a clock set by hand, our own store, and a folder that others write to."""
+    """A catalog with a settable clock, an object store, and a folder that others write to."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.now = NOON
@@ -61,13 +61,13 @@ class Site:
     def watcher(self) -> Watcher:
         return Watcher(self.catalog, self.objects, lambda: self.now)
 
-    def later(self, minutes: int) -> Seen:
-        """Time goes on, and the watcher goes round."""
+    def later(self, minutes: int) -> RoundResult:
+        """Advance the clock, and run a round."""
         self.now = NOON + minutes * MINUTE
         return self.watcher().go_round(self.now)
 
     def put(self, key: str, at: Micros, content: bytes = b"x") -> str:
-        """Somebody writes an object, at a time."""
+        """Write an object at a time."""
         path = self.landing / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -75,7 +75,7 @@ class Site:
         return path.as_uri()
 
     def lots(self, dataset: str = "raw") -> dict[str, Manifest]:
-        """What each lot that can be read consists of, after everything about it was checked."""
+        """Return the contents of each readable lot, after all checks."""
         with self.catalog.read() as tx:
             dataset_id = find_arrival(tx, "ns", dataset).dataset_id
             names = tx.fetch("ready_lots_of_dataset", dataset_id=dataset_id, after="", most=10**6)
@@ -94,7 +94,7 @@ class Site:
         return dict(sorted(found.items()))
 
     def names(self, dataset: str = "raw") -> dict[str, list[str]]:
-        """The last parts of the URIs in each lot."""
+        """Return the last parts of the URIs in each lot."""
         lots = self.lots(dataset).items()
         return {lot: [i.uri.rpartition("/")[2] for i in manifest.uris] for lot, manifest in lots}
 
@@ -104,7 +104,7 @@ class Site:
             return {each.uri: each for each in refused_objects(tx, row.dataset_id)}
 
     def check(self) -> None:
-        """Every object is in one lot, as the table says, and every closed interval has a lot."""
+        """Check that every object is in one lot, and every closed interval has a lot."""
         with self.catalog.read() as tx:
             arrivals = all_arrivals(tx)
         for row in arrivals:
@@ -122,7 +122,7 @@ class Site:
                 assert set(arrival.cut.lots(row.start, row.open_from)) <= lots.keys()
 
     def check_keys(self, dataset: str = "raw") -> None:
-        """The well-known keys hold what was published last."""
+        """Check that the well-known keys hold the last published manifests."""
         for lot, manifest in self.lots(dataset).items():
             for state in ("complete", "empty"):
                 key = manifest_key(manifest.dataset, lot, manifest.state)
@@ -134,11 +134,11 @@ class Site:
 
 
 class Killed(BaseException):
-    """The watcher is dead: not an error that anybody could handle."""
+    """The watcher is dead; no code may catch this."""
 
 
 class Fuse:
-    """Counts calls, and blows after one of them."""
+    """A counter of calls that raises at one of them."""
 
     def __init__(self, after: int, tell: Callable[[], None] = lambda: None) -> None:
         self._left = after
@@ -152,7 +152,7 @@ class Fuse:
 
 
 class FusedObjects(Objects):
-    """A store whose calls burn a fuse when they are done."""
+    """A store whose calls count for a fuse after they are done."""
 
     def __init__(self, store: Objects, fuse: Fuse) -> None:
         super().__init__(store.url, store._store, store._folder)
@@ -178,7 +178,7 @@ class FusedObjects(Objects):
 
 
 class FusedCatalog:
-    """A catalog whose calls burn a fuse when they are done; writes are committed by then."""
+    """A write queue whose calls count for a fuse after the commit."""
 
     def __init__(self, catalog: WriteQueue, fuse: Fuse) -> None:
         self._catalog = catalog
@@ -197,7 +197,7 @@ class FusedCatalog:
 
 
 def fused_watcher(site: Site, fuse: Fuse) -> Watcher:
-    """A watcher that dies when the fuse blows."""
+    """Return a watcher that dies when the fuse blows."""
     catalog: Any = FusedCatalog(site.catalog, fuse)
     return Watcher(
         catalog,

@@ -1,10 +1,9 @@
-"""Arcs over hourly lots, run by a real engine, with workloads that fail where a file says so."""
+"""Arcs over hourly lots, run by a real engine; workloads fail for lots in a file."""
 
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.arcs.workload.task import Context
 from penstock.locks.rows import StatusRow, WorkRow
 from penstock.objects import Objects
+from penstock.operations.backfills.service import Backfills
 from penstock.schema.locks import Stale
 from tests.contract.lot_site import Site, open_site
 from tests.patience import HANG_SECONDS
@@ -32,7 +32,7 @@ most_at_once = [0]
 
 
 def copy(context: Context) -> None:
-    """Write the lot's name, unless the lot is broken; note how many lots of raw are at it."""
+    """Write the lot's name, unless the lot is broken; record how many lots of raw are running."""
     with _counting:
         if "raw" in context.inputs:
             _working.add(context.lot)
@@ -78,7 +78,7 @@ class ArcSite:
     @contextmanager
     def engine(self, concurrency: int = 4) -> Iterator[Engine]:
         with (
-            ThreadPoolExecutor(concurrency) as executor,
+            LocalThreads(concurrency) as executor,
             Engine(
                 self.site.catalog,
                 self.objects,
@@ -92,7 +92,7 @@ class ArcSite:
             yield engine
 
     def run_until_idle(self) -> None:
-        """Let an engine work on all that is READY."""
+        """Run an engine until no lot is READY."""
         with self.engine():
             wait_for(lambda: not {"READY", "RUNNING"} & set(self.all_states()))
 
@@ -102,7 +102,7 @@ class ArcSite:
             return [row[4] for job in jobs for row in tx.fetch("open_work_of_job", job_id=job)]
 
     def states(self, job: str, lots: Sequence[str]) -> list[str]:
-        """What an arc has to do with lots; a dash, if it never met one."""
+        """Return the work of an arc on lots; a dash for none."""
         found = {row.lot: str(row.state) for row in self.work(job, lots)}
         return [found.get(lot, "-") for lot in lots]
 
@@ -120,7 +120,7 @@ class ArcSite:
 
 @contextmanager
 def open_arcs(url: str, folder: Path, patch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    """One arc, copy: raw → up."""
+    """Open a site with one arc, copy: raw → up."""
     broken = folder / "broken"
     broken.mkdir()
     patch.setenv(BROKEN, str(broken))
@@ -133,7 +133,7 @@ def open_arcs(url: str, folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Arc
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Return when it holds; a limit keeps a broken test from hanging."""
+    """Return when the condition holds; a limit stops a broken test."""
     until = time.monotonic() + HANG_SECONDS
     pause = threading.Event()
     while not condition():

@@ -3,16 +3,16 @@
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors.local import LocalThreads
 from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
-from penstock.replay.replays import Replays
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
 from tests.contract.backfill_site import BROKEN
 from tests.contract.forking import FORKED
 
@@ -42,7 +42,7 @@ def _work(url: str, store: str, broken: str) -> None:
     engine = Engine(
         catalog,
         Objects.open(store),
-        ThreadPoolExecutor(2),
+        LocalThreads(2),
         system_clock,
         owner="doomed",
         concurrency=2,

@@ -1,4 +1,4 @@
-"""Lots with data, made from each other by hand, at times that the test sets."""
+"""Lots with data, made from each other at times that the test sets."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.build import ArrivedObjects, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.trace import FoundObject, walk_back
-from penstock.provenance.verify import Order, Verification
+from penstock.provenance.verify import Verification, VerificationOrder
 from penstock.schema.provenance import LotVersion, Provenance, VerifyStep
 from penstock.server.routes.provenance import grounds
 from penstock.states import ManifestState
@@ -34,7 +34,7 @@ Files = Mapping[str, bytes]
 
 
 class Clock:
-    """A time that the test sets."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now: Micros = START
@@ -45,7 +45,7 @@ class Clock:
 
 @dataclass
 class Site:
-    """Everything is in the namespace `ns`; whatever is done takes a second."""
+    """A site with everything in the namespace `ns`; each act takes a second."""
 
     plane: Plane
     clock: Clock
@@ -63,18 +63,18 @@ class Site:
         self.do(WireJob(NS, job, inputs, (DatasetName(NS, writes),)))
 
     def register(self, dataset: str, *lots: str) -> Micros:
-        """Lots from outside without manifests; gives the time after it."""
+        """Register external lots without manifests; return the time after it."""
         self.do(RegisterLots(NS, dataset, lots, "ann", renew=True))
         return self.clock.now
 
     def feed(self, dataset: str, lot: str, files: Files) -> Micros:
-        """A lot from outside with a manifest; gives the time after it."""
+        """Register an external lot with a manifest; return the time after it."""
         note = self._written(dataset, lot, f"outside-{self.clock.now}", files)
         self.do(RegisterLots(NS, dataset, (lot,), "ann", renew=True, manifests=(note[1],)))
         return self.clock.now
 
     def make(self, job: str, lot: str, files: Files, owner: str = "w1") -> str:
-        """Claim a lot, write it and publish it; gives the run."""
+        """Claim a lot, write it and publish it; return the run."""
         [claim] = self.do(ClaimLots(NS, job, owner, lots=(lot,)))
         notes = tuple(self._written(o.name, lot, claim.id, files) for o in claim.outputs)
         self.do(PublishLot(ClaimRef(claim.id, claim.token), notes))
@@ -126,7 +126,7 @@ def provenance(
     depth: int | None = None,
     files: int = 20,
 ) -> Provenance:
-    """Where a lot of a plane comes from."""
+    """Return the provenance of a lot."""
 
     def stored(arks: Sequence[str]) -> list[FoundObject]:
         with plane.catalog.read() as tx:
@@ -135,25 +135,25 @@ def provenance(
     with plane.catalog.read() as tx:
         asked = lot_at(tx, name, as_of)
         walk = walk_back(tx, {asked.version_id: name.lot}, depth)
-        arrivals = Arrivals(tx, walk, files)
-    return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).tell(asked)
+        arrivals = ArrivedObjects(tx, walk, files)
+    return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).build(asked)
 
 
 def verify(plane: Plane, name: LotName, **order: object) -> list[VerifyStep]:
-    """What a verification of a plane's lots tells."""
+    """Return the steps of a verification."""
     found = grounds(plane)
     verification = Verification(
         plane.database,
         plane.objects,
         lambda ark, collection: object_faults(found, ark, collection),
         name,
-        Order(**order),  # type: ignore[arg-type]
+        VerificationOrder(**order),  # type: ignore[arg-type]
     )
     return list(verification.steps())
 
 
 def tree(found: Provenance) -> dict[str, set[str]]:
-    """What each version was made from, as DATASET/LOT V1."""
+    """Return the inputs of each version, as DATASET/LOT V1."""
     named = {version.id: title(version) for version in found.versions}
     return {
         title(version): {named[each] for each in version.inputs if each in named}
@@ -167,7 +167,7 @@ def title(version: LotVersion) -> str:
 
 @contextmanager
 def open_site(url: str, folder: Path) -> Iterator[Site]:
-    """A site on an empty database."""
+    """Open a site on an empty database."""
     clock = Clock()
     settings = Settings(
         database=url,

@@ -1,4 +1,4 @@
-"""A diamond of jobs over lots, and what a replay of it does, seen as plain texts."""
+"""A diamond of jobs over lots, and a replay of it, shown as plain texts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from penstock.locks.commands import ClaimedLot, ClaimRef
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.rows import GatedWorkRow, StatusRow, WorkRow
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.operations import Replay, ReplayPlan
 from penstock.states import ReplayState
 from tests.contract.lot_site import Site, open_site
@@ -31,19 +31,19 @@ DIAMOND = {  # what each job reads and writes; raw comes from outside
 
 @dataclass
 class ReplaySite:
-    """A site, and its replays; time goes on by hand."""
+    """A site with replays and a settable clock."""
 
     site: Site
     replays: Replays
 
     def done(self, job: str, *lots: str, seconds: int = 1) -> None:
-        """Let a job complete lots, each of which takes so long."""
+        """Let a job complete lots, each after some time."""
         for lot in lots:
             claim = self.site.claim(job, lot)
             self.publish(claim, seconds)
 
     def publish(self, claim: ClaimedLot, seconds: int = 1) -> None:
-        """Complete a claim after a while."""
+        """Complete a claim after some time."""
         self.site.now += seconds * SECOND
         self.site.do(PublishLot(ClaimRef(claim.id, claim.token), ()))
 
@@ -55,21 +55,21 @@ class ReplaySite:
             self.done(job, *lots)
 
     def plan(self, *, at_once: int = 4, **target: Any) -> ReplayPlan:
-        return self.replays.plan(Target(**{"namespace": "ns", **target}), at_once=at_once)
+        return self.replays.plan(ReplayTarget(**{"namespace": "ns", **target}), at_once=at_once)
 
     def start(self, *, max_running: int = 4, **target: Any) -> Replay:
-        wanted = Target(**{"namespace": "ns", **target})
+        wanted = ReplayTarget(**{"namespace": "ns", **target})
         return self.replays.start(REPLAY, "ann", "bad digest", wanted, max_running=max_running)
 
     def step(self) -> Replay:
         return self.replays.step(REPLAY)
 
     def states(self) -> dict[str, str]:
-        """Where the steps stand, by job and lot."""
+        """Return the states of the steps, by job and lot."""
         return {f"{s.job} {s.lot}": str(s.state) for s in self.replays.steps(REPLAY)}
 
     def ready(self) -> set[str]:
-        """What somebody could claim now, by job and lot."""
+        """Return the work that could be claimed now, by job and lot."""
         rows = [row for job in DIAMOND for row in self._open(job) if row.state == "READY"]
         names = {ids.job_id("ns", job): job for job in DIAMOND}
         return {f"{names[row.job_id]} {row.lot}" for row in rows}
@@ -84,7 +84,7 @@ class ReplaySite:
         return row
 
     def runs(self, *lots: str) -> dict[str, str | None]:
-        """The last run of every job on lots."""
+        """Return the last run of every job on lots."""
         return {f"{job} {lot}": self.work(job, lot).run_id for job in DIAMOND for lot in lots}
 
     def output(self, dataset: str, lot: str) -> StatusRow:
@@ -94,7 +94,7 @@ class ReplaySite:
         return row
 
     def turns(self) -> dict[str, list[str]]:
-        """In which replays work waits for its turn, by job and lot."""
+        """Return the replays that reserve work, by job and lot."""
         names = {ids.job_id("ns", job): job for job in (*DIAMOND, "late")}
         with self.site.catalog.read() as tx:
             asked = [{"job_id": job_id, "lots": LOTS} for job_id in names]
@@ -102,17 +102,17 @@ class ReplaySite:
         return {f"{names[row.job_id]} {row.lot}": [*row.owner_ids] for row in rows}
 
     def rule(self, job: str) -> str:
-        """What a job does with what is stale."""
+        """Set the stale rule of a job."""
         with self.site.catalog.read() as tx:
             return str(get_wiring(tx, "ns", job).stale)
 
     def why(self, job: str, lot: str) -> str:
-        """Why a job does not work on a lot, in words."""
+        """Explain why a job does not run a lot."""
         with self.site.catalog.read() as tx:
             return explain_work(tx, "ns", job, lot, self.site.now).sentence
 
     def finish(self, state: ReplayState = ReplayState.DONE) -> Replay:
-        """Do whatever is READY, step by step, until the replay has ended."""
+        """Complete all READY work, step by step, until the replay has ended."""
         while (now := self.step()).state is ReplayState.RUNNING:
             ready = self.ready()
             assert ready, "a replay that runs and has nothing to do would run for ever"
@@ -123,18 +123,18 @@ class ReplaySite:
 
 
 def steps(plan: ReplayPlan) -> list[tuple[str, int, list[int]]]:
-    """Each step as job and lot, its depth, and what it waits for."""
+    """Return each step as job and lot, its depth, and what it waits for."""
     return [(f"{step.job} {step.lot}", step.depth, list(step.before)) for step in plan.steps]
 
 
 def names(plan: ReplayPlan) -> set[str]:
-    """The steps, as job and lot."""
+    """Return the steps, as job and lot."""
     return {f"{step.job} {step.lot}" for step in plan.steps}
 
 
 @contextmanager
 def open_replays(url: str) -> Iterator[ReplaySite]:
-    """The diamond on an empty database."""
+    """Open the diamond on an empty database."""
     with open_site(url) as site:
         for job, (reads, writes) in DIAMOND.items():
             site.wire(job, reads, writes, tries_max=2, back_off_seconds=0)

@@ -1,4 +1,4 @@
-"""What arrives is read when it becomes part of a lot, and its manifest tells the digests."""
+"""Arrived objects are read when they become part of a lot, and manifests have digests."""
 
 import hashlib
 import http.client
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrivals.arrival import ArrivedRow, LotChange, Placed, Step
-from penstock.arcs.arrivals.scan import Landing, Reader, Seen, Stopped
+from penstock.arcs.arrivals.arrival import ArrivalStep, ArrivedRow, LotChange, Placed
+from penstock.arcs.arrivals.scan import Landing, ObjectReader, RoundResult, WatcherStopped
 from penstock.arcs.files import read_arrival
 from penstock.clock import DAY, Micros, format_time, system_clock
 from penstock.errors import Invalid
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
-from penstock.objects.uris import find_place
+from penstock.objects.uris import find_key_form
 from penstock.provenance.verify import Listed, check_item
 from tests.contract.arrival_site import NOON, Site
 
@@ -43,19 +43,19 @@ def test_objects_are_digested_up_to_a_size(site: Site) -> None:
     site.put("empty", NOON, b"")
     site.put("small", NOON, b"12345")
     site.put("large", NOON, b"123456")
-    assert site.later(6) == Seen(assigned=3, closed=1)
+    assert site.later(6) == RoundResult(assigned=3, closed=1)
     expected = {"empty": sha256(b""), "small": sha256(b"12345"), "large": None}
     assert digests(site.lots()[FIRST]) == expected
     site.put("late", NOON, b"late")
     site.put("small", NOON + 1_000_000, b"54321")
-    assert site.later(7) == Seen(late=2)
+    assert site.later(7) == RoundResult(late=2)
     expected |= {"late": sha256(b"late"), "small": sha256(b"54321")}
     assert digests(site.lots()[FIRST]) == expected
     site.check()
 
 
-def test_to_verify_a_lot_finds_an_object_that_was_changed_without_a_trace(site: Site) -> None:
-    """It has the size that it had, and the time."""
+def test_verification_finds_silently_changed_object(site: Site) -> None:
+    """Its size and time are unchanged."""
     site.declare()
     site.put("a", NOON, b"good")
     site.later(6)
@@ -66,24 +66,24 @@ def test_to_verify_a_lot_finds_an_object_that_was_changed_without_a_trace(site: 
     assert "its digest is" in str(check_item(site.objects, Listed(item, manifest)).fault)
 
 
-def test_nothing_is_read_if_nothing_is_wanted(site: Site) -> None:
+def test_limit_zero_reads_no_object(site: Site) -> None:
     site.declare(digest_bytes_max=0)
     site.put("a", NOON)
     (site.landing / "a").chmod(0)
-    assert site.later(6) == Seen(assigned=1, closed=1)
+    assert site.later(6) == RoundResult(assigned=1, closed=1)
     assert digests(site.lots()[FIRST]) == {"a": None}
 
 
-def test_a_limit_below_nothing_is_refused() -> None:
+def test_negative_limit_is_refused() -> None:
     table = {"dataset": "raw", "location": "/x", "interval": "PT5M", "digest_bytes_max": -1}
     with pytest.raises(Invalid, match="digest_bytes_max"):
         read_arrival(table, "here")
 
 
-def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
+def test_listed_but_missing_object_is_reported_once(
     site: Site, object_server: str, bucket_url: str
 ) -> None:
-    """A listing gives a key that begins with `/` without it."""
+    """A listing shows a key with a leading `/` without it."""
     start = format_time(system_clock() - DAY)
     pattern = "lot={lot}/"
     site.declare(location=bucket_url, start=start, interval="", pattern=pattern, grace_seconds=0)
@@ -102,27 +102,27 @@ def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
     for key in ("/lot=1/lost", "lot=1/north", "/lot=2/lost"):
         send("PUT", key, b"x")
     watcher = site.watcher()
-    assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
+    assert watcher.go_round(site.now) == RoundResult(assigned=1, closed=1)
     assert digests(site.lots()["1"]) == {"north": sha256(b"x")}
     assert "2" not in site.lots()
-    assert watcher.go_round(site.now) == Seen()
+    assert watcher.go_round(site.now) == RoundResult()
     # It comes again, with the same content.
     before = seen_at("lot=2/lost")
     send("DELETE", "/lot=2/lost")
     send("PUT", "lot=2/lost", b"x")
     while seen_at("lot=2/lost") == before:
         send("PUT", "lot=2/lost", b"x")
-    assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
+    assert watcher.go_round(site.now) == RoundResult(assigned=1, closed=1)
     assert digests(site.lots()["2"]) == {"lost": sha256(b"x")}
 
 
-def test_a_watcher_that_is_to_end_reads_no_further(tmp_path: Path) -> None:
+def test_stopping_watcher_stops_reading(tmp_path: Path) -> None:
     store = Objects.open(str(tmp_path / "landing"))
     store.put("a", b"x" * 10)
-    place = find_place(Objects.open(str(tmp_path / "own")), str(tmp_path / "landing"))
+    place = find_key_form(Objects.open(str(tmp_path / "own")), str(tmp_path / "landing"))
     row = ArrivedRow("d", place.uri("a"), FIRST, Placed.ASSIGNED, 10, "m", "", NOON, NOON)
-    step = Step((LotChange(FIRST, (row,), is_new=True),), (), NOON)
-    with pytest.raises(Stopped):
-        Reader(Landing(store, place), 100, lambda: True).read(step)
-    [change] = Reader(Landing(store, place), 100, lambda: False).read(step).lots
+    step = ArrivalStep((LotChange(FIRST, (row,), is_new=True),), (), NOON)
+    with pytest.raises(WatcherStopped):
+        ObjectReader(Landing(store, place), 100, lambda: True).read(step)
+    [change] = ObjectReader(Landing(store, place), 100, lambda: False).read(step).lots
     assert change.add[0].digest == sha256(b"x" * 10)

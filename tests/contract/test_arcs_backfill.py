@@ -1,4 +1,4 @@
-"""Backfills: what can be repaired is repaired, a few lots at a time, and good lots stay."""
+"""Backfills repair what can be repaired, a few lots at a time, and leave good lots."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.backfills.commands import StepBackfill
-from penstock.arcs.backfills.rows import Counts
 from penstock.arcs.commands import PublishLot
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
@@ -19,6 +17,8 @@ from penstock.locks.commands import (
     HoldWork,
     Sweep,
 )
+from penstock.operations.backfills.commands import StepBackfill
+from penstock.operations.backfills.rows import BackfillCounts
 from penstock.schema.gaps import GapKind
 from penstock.schema.operations import Backfill, BackfillAction, Scope, Standing
 from penstock.states import BackfillState, ManifestState
@@ -43,7 +43,7 @@ def start(arcs: ArcSite, arc: str = "copy", **how: object) -> Backfill:
 
 
 def finish(arcs: ArcSite, backfill_id: str) -> Backfill:
-    """Move a backfill on to its end, with an engine beside it."""
+    """Step a backfill to its end, with an engine running."""
     with arcs.engine():
         wait_for(lambda: arcs.backfills.step(backfill_id).state is BackfillState.DONE)
     return arcs.backfills.status(backfill_id)
@@ -70,7 +70,7 @@ def broken_chain(arcs: ArcSite) -> None:
     arcs.site.do(HoldLot("boss", "wrong", "ns", "up", LOTS[11]))
 
 
-def test_the_plan_names_each_lot_what_it_is_and_what_would_be_done(arcs: ArcSite) -> None:
+def test_plan_has_condition_and_action_of_each_lot(arcs: ArcSite) -> None:
     broken_chain(arcs)
     found = arcs.backfills.plan("ns", "copy", FIRST, LAST)
     assert [(line.lot[12:], line.now, line.action) for line in found.lines] == [
@@ -86,14 +86,18 @@ def test_the_plan_names_each_lot_what_it_is_and_what_would_be_done(arcs: ArcSite
     said = {line.lot: line.cause for line in found.lines}
     assert "it is broken" in said[LOTS[2]]
     assert said[LOTS[7]] == f"input ns/raw has no lot {LOTS[7]}"
-    assert (found.count, found.totals[Standing.GOOD], found.totals[Standing.STALE]) == (12, 3, 1)
+    assert (found.count, found.totals[Standing.GOOD], found.totals[Standing.STALE]) == (
+        12,
+        3,
+        1,
+    )
     assert found.actions[BackfillAction.LEAVE] == 6
     newest = arcs.backfills.plan("ns", "copy", FIRST, LAST, newest_first=True)
     assert newest.lines == found.lines[::-1]
     assert arcs.backfills.last() == []
 
 
-def test_the_scope_decides_what_is_made_anew(arcs: ArcSite) -> None:
+def test_scope_decides_which_lots_are_resubmitted(arcs: ArcSite) -> None:
     broken_chain(arcs)
 
     def anew(scope: Scope) -> list[str]:
@@ -105,7 +109,7 @@ def test_the_scope_decides_what_is_made_anew(arcs: ArcSite) -> None:
     assert anew(Scope.ALL) == ["00", "01", "08", "09", "10"]
 
 
-def test_a_backfill_repairs_what_can_be_repaired_and_nothing_else(arcs: ArcSite) -> None:
+def test_backfill_repairs_only_repairable_lots(arcs: ArcSite) -> None:
     broken_chain(arcs)
     arcs.mend(LOTS[2], LOTS[3])
     before = arcs.versions("up", LOTS)
@@ -141,7 +145,7 @@ def _started_with_the_claim_done(arcs: ArcSite) -> str:
     return backfill_id
 
 
-def test_a_lot_that_is_out_of_tries_is_not_touched_while_its_input_is_not_there(
+def test_lot_out_of_tries_waits_for_missing_input(
     arcs: ArcSite,
 ) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
@@ -156,7 +160,7 @@ def test_a_lot_that_is_out_of_tries_is_not_touched_while_its_input_is_not_there(
     assert (ended.waiting, arcs.states("copy", LOTS[:1])) == (12, ["HELD"])
 
 
-def test_every_lot_that_was_touched_is_in_the_audit_log(arcs: ArcSite) -> None:
+def test_touched_lots_are_in_the_audit_log(arcs: ArcSite) -> None:
     broken_chain(arcs)
     backfill_id = start(arcs, max_running=12).id
     arcs.backfills.step(backfill_id)
@@ -176,7 +180,7 @@ def test_every_lot_that_was_touched_is_in_the_audit_log(arcs: ArcSite) -> None:
     assert all(entry.who == "ann" for entry in entries if backfill_id in entry.detail)
 
 
-def test_a_lot_that_fails_again_is_told_with_its_error(arcs: ArcSite) -> None:
+def test_lot_that_fails_again_is_shown_with_its_error(arcs: ArcSite) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
     arcs.site.register("raw", LOTS[:3])
     arcs.break_lots(LOTS[1])
@@ -189,7 +193,7 @@ def test_a_lot_that_fails_again_is_told_with_its_error(arcs: ArcSite) -> None:
     assert (ended.good, ended.waiting) == (2, 9)
 
 
-def test_a_chain_is_repaired_by_the_backfill_of_its_broken_arc(arcs: ArcSite) -> None:
+def test_backfill_of_the_broken_arc_repairs_its_chain(arcs: ArcSite) -> None:
     arcs.apply("copy", "raw", "up", tries=1)
     arcs.site.register("raw", [lot for lot in LOTS if lot != LOTS[7]])
     arcs.break_lots(LOTS[2], LOTS[5])
@@ -227,7 +231,7 @@ def test_a_chain_is_repaired_by_the_backfill_of_its_broken_arc(arcs: ArcSite) ->
     assert {row.rank for row in arcs.work("top", [LOTS[2], LOTS[5]])} == {1000}
 
 
-def test_no_more_than_max_running_lots_are_set_going(arcs: ArcSite) -> None:
+def test_backfill_sets_at_most_max_running_lots_going(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=2).id
@@ -240,7 +244,7 @@ def test_no_more_than_max_running_lots_are_set_going(arcs: ArcSite) -> None:
     assert arcs.states("copy", LOTS)[:4] == ["DONE", "READY", "READY", "DONE"]
 
 
-def test_an_engine_never_works_on_more_of_them_at_once(arcs: ArcSite) -> None:
+def test_engine_runs_at_most_max_running_lots(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     before = arcs.versions("up", LOTS)
@@ -251,7 +255,7 @@ def test_an_engine_never_works_on_more_of_them_at_once(arcs: ArcSite) -> None:
     assert all(after[lot] != before[lot] for lot in LOTS)
 
 
-def test_steps_at_once_do_no_harm(arcs: ArcSite) -> None:
+def test_concurrent_steps_do_no_harm(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=3).id
@@ -259,15 +263,13 @@ def test_steps_at_once_do_no_harm(arcs: ArcSite) -> None:
         told = list(pool.map(arcs.backfills.step, [backfill_id] * 12))
     assert {each.going for each in told} == {3}
     assert arcs.states("copy", LOTS).count("READY") == 3
-    late = StepBackfill(backfill_id, 0, 1, (LOTS[9],), Counts(good=7))
-    assert arcs.site.do(late).counted == Counts()
+    late = StepBackfill(backfill_id, 0, 1, (LOTS[9],), BackfillCounts(good=7))
+    assert arcs.site.do(late).lot_counts == BackfillCounts()
     assert arcs.states("copy", [LOTS[9]]) == ["DONE"]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_lots_are_set_going_in_the_order_that_was_asked_for(
-    arcs: ArcSite, newest_first: bool
-) -> None:
+def test_lots_are_set_going_in_the_requested_order(arcs: ArcSite, newest_first: bool) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     backfill_id = start(arcs, scope=Scope.ALL, max_running=1, newest_first=newest_first).id
@@ -279,7 +281,7 @@ def test_lots_are_set_going_in_the_order_that_was_asked_for(
     assert seen == sorted(LOTS, reverse=newest_first)
 
 
-def test_fresh_lots_come_first_unless_told_otherwise(arcs: ArcSite) -> None:
+def test_fresh_lots_come_before_backfills_by_default(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS)
     arcs.site.complete("copy", LOTS)
     [fresh] = hours(0, 1, "20261115")
@@ -322,7 +324,7 @@ def test_a_backfill_is_paused_resumed_and_cancelled(arcs: ArcSite) -> None:
     assert arcs.backfills.step_all() == 0
 
 
-def test_a_lot_whose_input_goes_away_is_given_up(arcs: ArcSite) -> None:
+def test_lot_whose_input_is_removed_counts_as_waiting(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS[:2])
     arcs.site.complete("copy", LOTS[:2])
     backfill_id = start(arcs, scope=Scope.ALL, max_running=2).id
@@ -334,7 +336,7 @@ def test_a_lot_whose_input_goes_away_is_given_up(arcs: ArcSite) -> None:
     assert (ended.state, ended.done, ended.waiting) == ("done", 1, 11)
 
 
-def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
+def test_impossible_backfills_are_refused(arcs: ArcSite) -> None:
     with pytest.raises(NotFound, match="no arc ns/nobody"):
         arcs.backfills.plan("ns", "nobody", FIRST, LAST)
     with pytest.raises(NotFound, match="no backfill"):
@@ -347,7 +349,7 @@ def test_what_cannot_be_is_refused(arcs: ArcSite) -> None:
         arcs.backfills.start("ann", "", "ns", "copy", None, LAST)
 
 
-def test_what_the_outputs_do_not_tell_the_inputs_may(arcs: ArcSite) -> None:
+def test_range_comes_from_inputs_if_outputs_have_none(arcs: ArcSite) -> None:
     arcs.site.register("raw", LOTS[3:])
     found = arcs.backfills.plan("ns", "copy", None, LAST)
     assert (found.first, found.last, found.actions) == (LOTS[3], LAST, {BackfillAction.RUN: 9})

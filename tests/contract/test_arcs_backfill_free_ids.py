@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.backfills import rules
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.clock import HOUR
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import HoldWork, Sweep
+from penstock.operations.backfills import lots as backfill_lots
 from penstock.schema.locks import Stale
 from penstock.schema.operations import Backfill, BackfillAction, Scope, Standing
 from penstock.states import BackfillState, ManifestState
@@ -26,7 +26,7 @@ KNOWN = [GOOD, FAILED, LATER, HELD, FRESH, PARTIAL, REMOVED]
 
 @pytest.fixture
 def arcs(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    """letters: mail and stamps → letters; their lots are named by who sent them."""
+    """letters: mail and stamps → letters; lots are named by their senders."""
     with open_arcs(database_url, tmp_path, monkeypatch) as site:
         arc = Arc(
             name="letters",
@@ -47,7 +47,7 @@ def register(arcs: ArcSite, *lots: str) -> None:
 
 
 def broken(arcs: ArcSite) -> None:
-    """Lots of every kind; of the first, nothing is to be done."""
+    """Lots of every kind; the first is good."""
     register(arcs, GOOD, FAILED)
     arcs.break_lots(FAILED, LATER)
     arcs.run_until_idle()
@@ -64,13 +64,13 @@ def broken(arcs: ArcSite) -> None:
 
 
 def finish(arcs: ArcSite, backfill_id: str) -> Backfill:
-    """Move a backfill on to its end, with an engine beside it."""
+    """Step a backfill to its end, with an engine running."""
     with arcs.engine():
         wait_for(lambda: arcs.backfills.step(backfill_id).state is BackfillState.DONE)
     return arcs.backfills.status(backfill_id)
 
 
-def test_the_plan_has_all_that_failed_or_is_missing(arcs: ArcSite) -> None:
+def test_plan_has_all_failed_and_missing_lots(arcs: ArcSite) -> None:
     broken(arcs)
 
     plan = arcs.backfills.plan("ns", "letters")
@@ -165,7 +165,7 @@ def test_interval_lots_can_be_named_too(arcs: ArcSite) -> None:
     assert [(line.lot, line.action) for line in plan.lines] == [(lots[1], BackfillAction.RUN)]
 
 
-def test_stale_free_lots_are_repaired_where_asked_for(arcs: ArcSite) -> None:
+def test_stale_free_lots_are_repaired_on_request(arcs: ArcSite) -> None:
     register(arcs, GOOD, FRESH)
     arcs.run_until_idle()
     arcs.site.now += HOUR
@@ -178,7 +178,7 @@ def test_stale_free_lots_are_repaired_where_asked_for(arcs: ArcSite) -> None:
     assert [line.lot for line in everything.lines] == [GOOD, FRESH]
 
 
-def test_a_lot_that_a_new_output_lacks_is_missing(arcs: ArcSite) -> None:
+def test_lot_missing_in_a_new_output_is_missing(arcs: ArcSite) -> None:
     register(arcs, GOOD)
     arcs.run_until_idle()
     arcs.site.wire("letters", ["mail", "stamps"], ["letters", "copies"])
@@ -189,7 +189,7 @@ def test_a_lot_that_a_new_output_lacks_is_missing(arcs: ArcSite) -> None:
 
 
 def test_a_list_of_lots_has_a_limit(arcs: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "LISTED_MAX", 3)
+    monkeypatch.setattr(backfill_lots, "LISTED_MAX", 3)
     register(arcs, *KNOWN)
 
     plan = arcs.backfills.plan("ns", "letters")

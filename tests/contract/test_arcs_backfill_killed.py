@@ -1,13 +1,13 @@
-"""A backfill whose process is killed at any moment goes on where it was."""
+"""A backfill continues after its process was killed at any moment."""
 
 from pathlib import Path
 
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
+from penstock.operations.backfills.service import Backfills
 from penstock.schema.operations import Scope
 from penstock.states import BackfillState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
@@ -18,7 +18,7 @@ GOOD, REDONE = hours(0, 12, "20261113"), [*hours(12, 24, "20261113"), *hours(0, 
 
 
 @pytest.mark.xdist_group("doomed")
-def test_a_backfill_survives_kill_9_and_goes_on(
+def test_backfill_continues_after_kill_9(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_arcs(database_url, tmp_path, monkeypatch) as arcs:
@@ -49,7 +49,7 @@ def test_a_backfill_survives_kill_9_and_goes_on(
 
 
 def _work_until_killed(arcs: ArcSite, backfill_id: str, least: int, url: str) -> None:
-    """Let another process do so many lots, and kill it."""
+    """Let another process complete some lots, and kill it."""
     with doomed_worker(url, str(arcs.broken.parent / "objects"), str(arcs.broken)):
         wait_for(lambda: arcs.backfills.status(backfill_id).done >= least)
         assert arcs.backfills.status(backfill_id).going <= 3

@@ -1,10 +1,11 @@
-"""Arcs on a real Dask cluster: a scheduler and two workers, in processes of their own."""
+"""Arcs on a real Dask cluster: a scheduler and two worker processes."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.arcs.executors import DaskCluster, open_executor
+from penstock.arcs.executors import open_executor
+from penstock.arcs.executors.dask import DaskCluster
 from penstock.arcs.spec import Parts, Retry
 from penstock.errors import Unavailable
 from penstock.locks.queries.claims import get_lot_job
@@ -28,7 +29,7 @@ LOUD = {name: data.upper() for name, data in DAYS.items()}
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests: whoever needs all of its workers has lost ones replaced."""
+    """One cluster for all tests; a test that needs all workers replaces lost ones."""
     running = Cluster(tmp_path_factory.mktemp("cluster") / "dask")
     yield running
     running.stop()
@@ -36,7 +37,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(arcs: ArcSite, processes: Cluster) -> Iterator[Cluster]:
-    """Its workers have the environment of the site, by which they find orders and objects."""
+    """The workers have the environment of the site, with its orders and objects."""
     processes.share_environment()
     yield processes
     arcs.go()  # no worker is left waiting where a test has failed
@@ -60,10 +61,8 @@ def test_whole_lots_and_parts_run_on_the_workers(arcs: ArcSite, cluster: Cluster
     assert pids <= {worker.pid for worker in cluster.workers}
 
 
-def test_a_worker_killed_in_the_middle_its_part_is_run_by_another(
-    arcs: ArcSite, cluster: Cluster
-) -> None:
-    """Where it was half written nothing is read: the second run has a place of its own."""
+def test_part_of_a_killed_worker_is_run_by_another(arcs: ArcSite, cluster: Cluster) -> None:
+    """The half-written data is not read: the second run has its own location."""
     arcs.arc("shout", "raw", "loud", parts=BY_DAY)
     arcs.order(LOT, "wait", part="day=2")
     feed_days(arcs)
@@ -78,8 +77,8 @@ def test_a_worker_killed_in_the_middle_its_part_is_run_by_another(
     assert arcs.lot("shout", LOT).attempts == 1
 
 
-def test_the_lease_is_kept_from_where_the_work_runs(arcs: ArcSite, cluster: Cluster) -> None:
-    """The engine does not keep it here, and the lease is extended all the same."""
+def test_worker_renews_the_lease(arcs: ArcSite, cluster: Cluster) -> None:
+    """The engine does not renew it here, but it is extended."""
     arcs.arc("shout", "raw", "loud", retry=Retry(tries=1, lease_seconds=10))
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
@@ -106,10 +105,10 @@ def lease_until(catalog: WriteQueue, lot: str) -> int:
 
 @pytest.fixture
 def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    """The way to the scheduler, whose loss is noticed soon; a slow one is not taken for lost."""
-    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
-    for name, seconds in {"_CONNECT": 5, "_AGAIN": 5, "_ASK": 0, "_ANSWER": 3}.items():
-        monkeypatch.setattr(f"penstock.arcs.executors.{name}_SECONDS", seconds)
+    """A connection to the scheduler whose loss is noticed soon."""
+    monkeypatch.setattr("penstock.arcs.engine.outage.REST_SECONDS", 1)
+    for name, seconds in {"_CONNECT": 5, "_RECONNECT": 5, "_PROBE": 0, "_ANSWER": 3}.items():
+        monkeypatch.setattr(f"penstock.arcs.executors.dask.{name}_SECONDS", seconds)
     with wired(cluster.address) as wire:
         yield wire
 
@@ -151,8 +150,8 @@ def test_an_engine_whose_scheduler_is_lost_stops_and_gives_back_what_it_has(
     assert arcs.lot("shout", LOT).attempts == 0
 
 
-def test_a_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.arcs.executors._CONNECT_SECONDS", 1)
+def test_unreachable_scheduler_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.arcs.executors.dask._CONNECT_SECONDS", 1)
     executor = open_executor("dask://127.0.0.1:1", 1)
     with pytest.raises(Unavailable, match="cannot be reached"), executor:
         pass

@@ -1,4 +1,4 @@
-"""The interval of a dataset's version is fixed: no lot of another one comes into it."""
+"""A version of a dataset has one interval, and no lots of another interval."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def test_a_lot_of_another_interval_cannot_be_registered(site: Site) -> None:
     site.register("raw", ["freeform"])  # nobody said how its lots are cut
 
 
-def test_what_an_arc_reads_and_makes_is_of_one_interval(site: Site) -> None:
+def test_inputs_and_outputs_of_an_arc_have_one_interval(site: Site) -> None:
     declare(site, "clean", ("raw",), Output(dataset="clean", interval="PT1H"))
     declare(site, "join", ("clean", "side"), Output(dataset="joined"))
     with pytest.raises(Conflict, match="ns/clean are cut by PT1H, and those of ns/joined by PT5M"):

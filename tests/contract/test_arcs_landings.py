@@ -1,4 +1,4 @@
-"""What the watcher meets where objects arrive is kept, and told to who waits for their lots."""
+"""Problems at the location of arrivals are recorded, and shown to jobs that wait for lots."""
 
 import logging
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrivals.commands import ForgetArrival
+from penstock.arcs.arrivals.commands import DeleteArrival
 from penstock.arcs.arrivals.rows import landings_of
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.catalog.commands import DatasetName
 from penstock.ids import dataset_id
 from penstock.locks.commands import WireJob
@@ -37,11 +37,11 @@ def met(site: Site) -> LandingRow | None:
         return landings_of(tx, [found]).get(found)
 
 
-def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Site) -> None:
+def test_unreadable_location_is_the_cause_of_missing_lots(site: Site) -> None:
     site.do(WireJob("ns", "job", (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)))
     absent = site.landing.parent / "absent"
     site.declare(location=str(absent))
-    assert site.later(6) == Seen(failed=1)
+    assert site.later(6) == RoundResult(failed=1)
     site.later(7)
     failed = met(site)
     assert failed is not None
@@ -55,13 +55,13 @@ def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Sit
         assert f"there is no folder {absent}" in told
         assert "register" not in told
     absent.mkdir()
-    assert site.later(8) == Seen(closed=1, empty=1)
+    assert site.later(8) == RoundResult(closed=1, empty=1)
     assert met(site) == LandingRow(dataset_id("ns", "raw"))
-    site.do(ForgetArrival("me", "ns", "raw"))
+    site.do(DeleteArrival("me", "ns", "raw"))
     assert met(site) is None
 
 
-def test_objects_whose_keys_do_not_fit_are_told(
+def test_objects_with_unmatched_keys_are_reported(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.declare(interval="PT1H", time=TimeFrom.EVENT, pattern=BY_HOUR)
@@ -69,7 +69,7 @@ def test_objects_whose_keys_do_not_fit_are_told(
     site.put("2026/11/15/12/b", NOON)
     site.put("dt=2026-11-15/hour=11/long ago", NOON)
     with caplog.at_level(logging.WARNING):
-        assert site.later(61) == Seen(skipped=3, closed=1, empty=1)
+        assert site.later(61) == RoundResult(skipped=3, closed=1, empty=1)
         site.later(62)
     found = met(site)
     assert found is not None
@@ -80,11 +80,11 @@ def test_objects_whose_keys_do_not_fit_are_told(
     ]
 
 
-def test_keys_that_name_no_lot_are_told(site: Site) -> None:
+def test_keys_without_a_lot_are_reported(site: Site) -> None:
     site.declare(interval="", pattern="batch={lot}/")
     site.put("batch=20261115PT1H99/a", NOON)
     site.put("batch=good/a", NOON)
-    assert site.later(2) == Seen(assigned=1, closed=1, skipped=1)
+    assert site.later(2) == RoundResult(assigned=1, closed=1, skipped=1)
     found = met(site)
     assert found is not None
     assert (found.untaken, found.example) == (1, "batch=20261115PT1H99/a")
@@ -92,12 +92,12 @@ def test_keys_that_name_no_lot_are_told(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["b#2", "two\nlines", "half \udcff"])
-def test_a_file_that_no_key_can_name_is_told_and_stops_no_other(site: Site, name: str) -> None:
+def test_file_without_a_valid_key_is_reported_and_stops_no_other(site: Site, name: str) -> None:
     site.declare()
     site.put("good", NOON)
     site.put("sub", NOON)
     (site.landing / name).write_bytes(b"x")
-    assert site.later(6) == Seen(assigned=2, closed=1)
+    assert site.later(6) == RoundResult(assigned=2, closed=1)
     found = met(site)
     assert found is not None
     assert (found.untaken, bool(found.reason)) == (1, True)

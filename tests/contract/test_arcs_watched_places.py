@@ -1,4 +1,4 @@
-"""Where objects can arrive, what a look at it costs, and how a workload reads them there."""
+"""Locations of arrivals, the cost of a scan, and how workloads read arrived objects."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.spec import Parts, Workload
 from penstock.arcs.workload.parts import split
@@ -30,15 +30,15 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def test_a_place_that_is_not_there_is_no_place_where_nothing_arrives(site: Site) -> None:
+def test_missing_location_is_an_error(site: Site) -> None:
     site.declare()
     site.declare("other", location=str(site.landing.parent / "absent"))
     site.declare("own", location=str(site.landing.parent))
-    assert site.later(6) == Seen(closed=1, empty=1, failed=2)
+    assert site.later(6) == RoundResult(closed=1, empty=1, failed=2)
     assert site.lots("other") == {}
     assert not (site.landing.parent / "absent").exists()
     (site.landing.parent / "absent").mkdir()
-    assert site.later(6) == Seen(closed=1, empty=1, failed=1)
+    assert site.later(6) == RoundResult(closed=1, empty=1, failed=1)
 
 
 def test_objects_can_arrive_inside_our_own_store(site: Site) -> None:
@@ -83,7 +83,7 @@ def test_a_workload_reads_what_arrived_in_another_store(site: Site) -> None:
 
 
 class Listed(Objects):
-    """A store in memory that remembers where its listings began."""
+    """A store in memory that records where listings began."""
 
     def __init__(self) -> None:
         store = Objects.open("memory://")
@@ -111,17 +111,17 @@ def watch(site: Site, store: Objects, late: Late = Late.AMEND) -> Watcher:
     )
 
 
-def test_where_keys_sort_by_time_a_round_lists_only_what_is_open(site: Site) -> None:
+def test_sorted_keys_are_listed_from_open_intervals(site: Site) -> None:
     store = Listed()
     watcher = watch(site, store)
     store.put("20261115/1201", b"x")
     store.put("20261115/1206", b"x")
-    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(assigned=1, closed=1)
-    assert watcher.go_round(NOON + 7 * MINUTE) == Seen()
-    assert watcher.go_round(NOON + 11 * MINUTE) == Seen(assigned=1, closed=1)
+    assert watcher.go_round(NOON + 6 * MINUTE) == RoundResult(assigned=1, closed=1)
+    assert watcher.go_round(NOON + 7 * MINUTE) == RoundResult()
+    assert watcher.go_round(NOON + 11 * MINUTE) == RoundResult(assigned=1, closed=1)
     store.put("20261115/1202", b"late")
-    assert watcher.go_round(NOON + 16 * MINUTE) == Seen(closed=1, empty=1)
-    assert watcher.go_round(NOON + 21 * MINUTE) == Seen(closed=1, empty=1, late=1)
+    assert watcher.go_round(NOON + 16 * MINUTE) == RoundResult(closed=1, empty=1)
+    assert watcher.go_round(NOON + 21 * MINUTE) == RoundResult(closed=1, empty=1, late=1)
     assert store.begun == ["", "20261115/120", "20261115/121", ""]
     assert [item.uri for item in site.lots()[FIRST].uris] == [
         "s3://bucket/in box/20261115/1201",
@@ -129,36 +129,36 @@ def test_where_keys_sort_by_time_a_round_lists_only_what_is_open(site: Site) -> 
     ]
 
 
-def test_where_keys_sort_by_time_what_is_late_still_finds_the_next_lot(site: Site) -> None:
+def test_late_object_with_sorted_key_goes_to_the_next_lot(site: Site) -> None:
     store = Listed()
     watcher = watch(site, store, Late.NEXT)
-    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(closed=1, empty=1)
+    assert watcher.go_round(NOON + 6 * MINUTE) == RoundResult(closed=1, empty=1)
     store.put("20261115/1202", b"late")
-    assert watcher.go_round(NOON + 7 * MINUTE) == Seen()
-    assert watcher.go_round(NOON + 11 * MINUTE) == Seen(closed=1, late=1)
+    assert watcher.go_round(NOON + 7 * MINUTE) == RoundResult()
+    assert watcher.go_round(NOON + 11 * MINUTE) == RoundResult(closed=1, late=1)
     assert site.names() == {FIRST: [], SECOND_LOT: ["1202"]}
     assert store.begun == ["", ""]
 
 
-def test_an_etag_tells_that_an_object_was_changed(site: Site) -> None:
+def test_new_etag_means_a_changed_object(site: Site) -> None:
     store = Objects.open("memory://")
     site.declare(location="s3://bucket", time=TimeFrom.EVENT, pattern="*{epoch}")
     watcher = Watcher(
         site.catalog, site.objects, lambda: site.now, whole_seconds=0, open_at=lambda url: store
     )
     store.put(f"a{NOON // SECOND}", b"1")
-    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(assigned=1, closed=1)
+    assert watcher.go_round(NOON + 6 * MINUTE) == RoundResult(assigned=1, closed=1)
     store.put(f"a{NOON // SECOND}", b"2")
-    assert watcher.go_round(NOON + 7 * MINUTE) == Seen(late=1)
-    assert watcher.go_round(NOON + 8 * MINUTE) == Seen()
+    assert watcher.go_round(NOON + 7 * MINUTE) == RoundResult(late=1)
+    assert watcher.go_round(NOON + 8 * MINUTE) == RoundResult()
 
 
-def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
-    """A URI is quoted no more than it must be: patterns of parts look for `day=`."""
+def test_arrivals_in_day_folders_split_by_day(site: Site) -> None:
+    """URIs are quoted no more than necessary: part patterns match `day=`."""
     site.declare()
     for day in ("1", "2"):
         site.put(f"year=2026/day={day}/a b.csv", NOON)
-    assert site.later(6) == Seen(assigned=2, closed=1)
+    assert site.later(6) == RoundResult(assigned=2, closed=1)
     [manifest] = site.lots().values()
     assert manifest.uris[0].uri.endswith("/landing%20place/year=2026/day=1/a%20b.csv")
     lot = InputLot("ns", "raw", "v", manifest.state, manifest.uris)
@@ -167,7 +167,7 @@ def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
     assert store.get(key) == b"x"
 
 
-def test_what_is_late_for_who_has_begun_anew_amends_its_lot(
+def test_late_object_after_a_new_declaration_amends_its_lot(
     database_url: str, tmp_path: Path
 ) -> None:
     for count in (1, 2):

@@ -1,4 +1,4 @@
-"""The watcher dies anywhere, or is not alone: every object is in one lot all the same."""
+"""The watcher dies anywhere, or is not alone: every object is still in one lot."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,8 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.arcs.arrivals.commands import ForgetArrival, PlaceObjects
-from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.commands import (
+    DeleteArrival,
+    PublishArrivals,
+)
+from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.clock import HOUR, Micros
@@ -28,30 +31,30 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def test_two_watchers_at_once_do_no_harm(site: Site) -> None:
-    """The second decides on what it saw before the first wrote: that is void."""
+def test_concurrent_watchers_do_no_harm(site: Site) -> None:
+    """The second decides on data from before the first write: its decision is void."""
     site.declare()
     for number in range(5):
         site.put(f"{number}", NOON + number)
     site.now = NOON + 11 * MINUTE
-    seen: list[Seen] = []
+    seen: list[RoundResult] = []
 
     class Rival:
-        """Another watcher is always a little quicker."""
+        """A second watcher that is always faster."""
 
         def __init__(self) -> None:
             self.read = site.catalog.read
 
         def submit(self, command: Any) -> Any:
-            if isinstance(command, PlaceObjects):
+            if isinstance(command, PublishArrivals):
                 seen.append(site.watcher().go_round(site.now))
             return site.catalog.submit(command)
 
     rivalled: Any = Rival()
     slow = Watcher(rivalled, site.objects, lambda: site.now)
-    assert slow.go_round(site.now) == Seen(has_more=True)
-    assert seen == [Seen(assigned=5, closed=2, empty=1)]
-    assert slow.go_round(site.now) == Seen()
+    assert slow.go_round(site.now) == RoundResult(has_more=True)
+    assert seen == [RoundResult(assigned=5, closed=2, empty=1)]
+    assert slow.go_round(site.now) == RoundResult()
     site.check()
     manifests = [e.key for e in site.objects.list("datasets") if "attempt=" in e.key]
     assert len(manifests) == 2
@@ -69,7 +72,7 @@ SCRIPT: dict[int, list[tuple[str, int, bytes]]] = {
 
 
 def tell(site: Site) -> Iterator[Micros]:
-    """Objects of all kinds arrive in twenty minutes; gives the times of the watcher's rounds."""
+    """Let objects of all kinds arrive in twenty minutes; yield the times of the rounds."""
     for minutes, arriving in SCRIPT.items():
         site.now = NOON + minutes * MINUTE
         for key, at, content in arriving:
@@ -78,11 +81,8 @@ def tell(site: Site) -> Iterator[Micros]:
 
 
 @pytest.mark.parametrize("late", Late)
-def test_nothing_is_lost_or_twice_wherever_the_watcher_dies(site: Site, late: Late) -> None:
-    """In each of its rounds it is killed after the same call, and another goes on.
-
-    That is the first call as the story is told first, then the second, and so on.
-    """
+def test_death_at_any_call_loses_and_doubles_nothing(site: Site, late: Late) -> None:
+    """Kill the watcher after the same call of each round; another one continues."""
     top, deaths = site.landing, 0
     for calls in range(1000):
         site.landing = top / str(calls)
@@ -100,7 +100,7 @@ def test_nothing_is_lost_or_twice_wherever_the_watcher_dies(site: Site, late: La
         _check_story(site, dataset, late)
         KeyRepair(site.catalog, site.objects).run()
         site.check_keys(dataset)
-        site.do(ForgetArrival("me", "ns", dataset))
+        site.do(DeleteArrival("me", "ns", dataset))
         if deaths == before:
             break
     assert calls < 999
@@ -121,7 +121,7 @@ def _check_story(site: Site, dataset: str, late: Late) -> None:
 
 
 class Model:
-    """What should be in which lot, in as few words as possible."""
+    """The expected lot of each object."""
 
     def __init__(self, late: Late) -> None:
         self.late = late
@@ -168,7 +168,7 @@ EXAMPLES = count()
 
 @given(late=st.sampled_from(Late), told=rounds)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_arrives_when_lots_are_as_in_the_model(
+def test_lots_follow_the_model_for_any_arrivals(
     site: Site, late: Late, told: list[tuple[list[tuple[str, int]], int]]
 ) -> None:
     shutil.rmtree(site.landing)
@@ -194,14 +194,12 @@ def test_whatever_arrives_when_lots_are_as_in_the_model(
             assert refused == model.refused.keys()
             site.check()
     finally:
-        site.do(ForgetArrival("me", "ns", dataset))
+        site.do(DeleteArrival("me", "ns", dataset))
 
 
 @pytest.mark.xdist_group("doomed")
-def test_nothing_is_lost_or_twice_when_the_process_is_killed(
-    database_url: str, tmp_path: Path
-) -> None:
-    """Killed in the middle of its work by the system, and started again, until all is done."""
+def test_killed_process_loses_and_doubles_nothing(database_url: str, tmp_path: Path) -> None:
+    """The system kills the process, which is restarted until all is done."""
     site = Site(database_url, tmp_path)
     try:
         site.declare("raw", late=Late.NEXT)

@@ -1,4 +1,4 @@
-"""`penstock check`: every invariant is broken by hand, and found."""
+"""`penstock check`: each invariant is broken on purpose, and reported."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,59 +29,59 @@ BROKEN = (
     ("run-counts", ("break_run_counts",), f"job {NS}/make"),
     ("version-counts", ("break_version_counts",), f"dataset {NS}/raw"),
     ("latest-runs", ("break_latest_runs",), f"job {NS}/make"),
-    ("job-versions", ("break_job_versions",), "began after it"),
+    ("job-versions", ("break_job_versions",), "does not exist or is newer"),
     ("job-versions", ("break_job_versions_gone",), f"job {NS}/make"),
     ("tallies", ("break_tallies",), f"namespace {NS}"),
     ("tallies", ("break_tallies_of_nothing",), "namespace nowhere"),
-    ("event-counts", ("break_event_counts",), "and there are"),
+    ("event-counts", ("break_event_counts",), "but there are"),
     ("event-counts", ("break_event_counts_of_nothing",), "in the hour 0"),
     ("search", ("break_search",), f"DATASET {NS}/raw"),
     ("edges", ("break_edges",), f"job {NS}/make does not show"),
     ("edges", ("break_edges_of_going_runs",), f"job {NS}/shout does not show"),
     ("current-edges", ("break_current_edges",), "as OUTPUT, and its edge is not current"),
-    ("current-edges", ("break_current_edges_of_nothing",), "as OUTPUT, and nothing says so"),
+    ("current-edges", ("break_current_edges_of_nothing",), "as OUTPUT without a source"),
     ("one-writer", ("break_one_writer", "break_one_writer_too"), f"lot {LOTS[0]} of {NS}/tick"),
     ("live-claims", ("break_live_claims",), "which is FAILED"),
-    ("ended-claims", ("break_ended_claims",), "is RUNNING, and its claim is over"),
+    ("ended-claims", ("break_ended_claims",), "is RUNNING, but its claim has ended"),
     ("locks", ("break_locks",), "has no live claim"),
     ("claimed-inputs", ("break_claimed_inputs",), f"job {NS}/shout"),
     ("ready-lots", ("break_ready_lots",), "version 11111111-"),
     ("holds", ("break_holds",), "is READY, held for"),
     ("consumed-lots", ("break_consumed_lots",), "version 11111111-"),
     ("work", ("break_work",), "is READY, and should be DONE"),
-    ("work", ("break_work_order",), "wrong place of the order of work"),
-    ("work", ("break_work_wires",), "is not found by the datasets"),
+    ("work", ("break_work_order",), "wrong position in the order of work"),
+    ("work", ("break_work_wires",), "is not listed under its datasets"),
     ("met-lots", ("break_met_lots",), f"of {NS}/tick, which is READY"),
     ("manifests", ("break_manifests",), "is READY with partial"),
     ("manifests", ("break_manifests_of_arcs",), "is READY with no manifest"),
     ("attempts", ("break_attempts",), "attempt 11111111-"),
     ("outbox", ("break_outbox",), "subscriber early is at event 1000000"),
     ("arcs", ("break_arcs",), f"arc {NS}/shout"),
-    ("parts", ("break_parts",), "is complete, and its run RUNNING"),
+    ("parts", ("break_parts",), "is complete, but its run is RUNNING"),
     ("parts", ("break_parts_of_done_lots",), "part day=1"),
     ("leftovers", ("break_leftovers",), "its run is COMPLETED"),
-    ("backfills", ("break_backfill_counts",), "counts 5 lots as done, and there are 0"),
-    ("backfills", ("break_backfill_range",), "has looked to 0"),
+    ("backfills", ("break_backfill_counts",), "counts 5 lots as done, but there are 0"),
+    ("backfills", ("break_backfill_range",), "has surveyed to 0"),
     ("backfills", ("break_ended_backfills",), "is done, and 1 of its lots are going"),
-    ("replays", ("break_replay_counts",), "counts 0 steps as failed, and there are 1"),
-    ("replays", ("break_ended_replays",), "is done, and not all of its steps have ended"),
-    ("replays", ("break_open_replays",), "is running, and not looked after"),
+    ("replays", ("break_replay_counts",), "counts 0 steps as failed, but there are 1"),
+    ("replays", ("break_ended_replays",), "is done, but not all of its steps have ended"),
+    ("replays", ("break_open_replays",), "is running, and is not stepped"),
     ("replay-order", ("break_replay_order",), "waits for 0 steps; 1 before it are not done"),
     ("replay-order", ("break_replay_failures",), "1 before it are not done, 1 have failed"),
     ("turn-keepers", ("break_turn_keepers",), "does not keep the turns of its steps"),
     ("turn-keepers", ("break_turn_keepers_of_nothing",), "is not there, and still keeps turns"),
     ("turn-keepers", ("break_turn_keepers_paused",), "keeps them as one that is paused"),
-    ("turns", ("break_turns",), "is pending, and its work does not wait"),
+    ("turns", ("break_turns",), "is pending, but its work is not reserved"),
     ("turns", ("break_turns_in_vain",), "which has no such step to begin"),
-    ("turns", ("break_turns_of_nobody",), "waits for nobody"),
+    ("turns", ("break_turns_of_nobody",), "waits for no replay"),
     ("operations", ("break_operations",), "is of job 11111111-"),
     ("operations", ("break_operations_of_replays",), "is of job 11111111-"),
-    ("ingest-queue", ("break_ingest_queue",), "jid-1 belongs to a batch that is not there"),
+    ("ingest-queue", ("break_ingest_queue",), "jid-1 belongs to a batch that does not exist"),
     ("ingest-queue", ("break_ingest_locks",), "bid-locked is locked"),
     ("ingest-queue", ("break_ingest_stuck",), "bid-stuck is processing"),
-    ("ingest-queue", ("break_ingest_tallies",), "bid-counted counts its jobs in failed"),
-    ("ingest-queue", ("break_ingest_totals",), "all batches count their jobs in failed"),
-    ("batch-lots", ("break_batch_lots",), "lot bid-gone, which is not there"),
+    ("ingest-queue", ("break_ingest_tallies",), "bid-counted has a wrong count of jobs in failed"),
+    ("ingest-queue", ("break_ingest_totals",), "the total of jobs in failed is wrong"),
+    ("batch-lots", ("break_batch_lots",), "lot bid-gone, which does not exist"),
     ("deposits", ("break_deposits",), "version 2 of ark:/99999/fk4gap"),
     ("object-writers", ("break_stored_objects", "break_object_writers"), "jid-w may still write"),
 )
@@ -110,12 +110,12 @@ def test_everything_holds_before_anything_is_broken(scene: Scene) -> None:
     assert list(verdicts) == [invariant.name for invariant in ALL]
 
 
-def test_every_invariant_is_broken_by_some_test() -> None:
+def test_each_invariant_has_a_test() -> None:
     assert {name for name, _, _ in BROKEN} | OTHERS == {invariant.name for invariant in ALL}
 
 
 @pytest.mark.parametrize(("name", "breaking", "words"), BROKEN)
-def test_what_breaks_an_invariant_is_found(
+def test_violation_is_reported(
     scene: Scene, name: str, breaking: tuple[str, ...], words: str
 ) -> None:
     verdict = scene.verdicts(*breaking)[name]
@@ -124,17 +124,17 @@ def test_what_breaks_an_invariant_is_found(
     assert any(words in found for found in verdict.first), verdict.first
 
 
-def test_a_batch_that_is_reported_and_no_lot_is_found(tmp_path: Path) -> None:
+def test_reported_batch_without_a_lot_is_a_violation(tmp_path: Path) -> None:
     # Batches are asked of the queue itself, which sees only what is committed.
     url = f"sqlite:///{tmp_path / 'other.db'}"
     with open_scene(url, tmp_path) as other:
         with other.database.write() as tx:
             tx.execute("break_reported_batches")
         verdict = other.verdicts()["batch-lots"]
-    assert verdict.first == ("batch bid-told is reported, and no lot",)
+    assert verdict.first == ("batch bid-told is reported, but is no lot",)
 
 
-def test_an_object_that_is_not_in_the_store_is_found(scene: Scene) -> None:
+def test_missing_object_is_a_violation(scene: Scene) -> None:
     [quick] = scene.verdicts("break_stored_objects")["stored-objects"].first
     assert quick.startswith("object ark:/99999/fk4w cannot be read: there is no object")
     [found] = scene.verdicts("break_stored_objects", deep=True)["stored-objects"].first
@@ -143,21 +143,21 @@ def test_an_object_that_is_not_in_the_store_is_found(scene: Scene) -> None:
 
 
 def published(scene: Scene, dataset: str) -> str:
-    """The key of a manifest that readers get."""
+    """Return the key of a manifest that readers get."""
     folder = f"datasets/namespace={NS}/name={dataset}/version=1/lot={LOTS[0]}/state=complete"
     keys = [entry.key for entry in scene.objects.list(folder)]
     return next(key for key in keys if "/attempt=" in key and "/part=" not in key)
 
 
 def changed(scene: Scene, key: str, **changes: object) -> bytes:
-    """A manifest with changes; the one that is there is given back."""
+    """Return a changed manifest, and restore the old one afterwards."""
     before = scene.objects.get(key)
     manifest: Manifest = decode(before, key)
     scene.objects.put(key, encode(msgspec.structs.replace(manifest, **changes)))
     return before
 
 
-def test_a_manifest_that_is_lost_is_found(scene: Scene) -> None:
+def test_lost_manifest_is_a_violation(scene: Scene) -> None:
     key = published(scene, "raw")
     content = scene.objects.get(key)
     scene.objects.delete(key)
@@ -169,7 +169,7 @@ def test_a_manifest_that_is_lost_is_found(scene: Scene) -> None:
     assert found.endswith(f"its manifest {key} is not in the store")
 
 
-def test_a_manifest_that_was_written_over_is_found_by_a_deep_check(scene: Scene) -> None:
+def test_deep_check_finds_overwritten_manifest(scene: Scene) -> None:
     key = published(scene, "raw")
     before = changed(scene, key, comment="by hand")
     try:
@@ -182,11 +182,13 @@ def test_a_manifest_that_was_written_over_is_found_by_a_deep_check(scene: Scene)
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"short", "it has 5 bytes"), (b"20261115PT1H00 X", "its digest is"), (None, "is not there")],
+    [
+        (b"short", "it has 5 bytes"),
+        (b"20261115PT1H00 X", "its digest is"),
+        (None, "does not exist"),
+    ],
 )
-def test_data_that_is_not_what_it_was_is_found_by_a_deep_check(
-    scene: Scene, content: bytes | None, words: str
-) -> None:
+def test_deep_check_finds_changed_data(scene: Scene, content: bytes | None, words: str) -> None:
     folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
     key = next(entry.key for entry in scene.objects.list(folder))
     before = scene.objects.get(key)
@@ -203,7 +205,7 @@ def test_data_that_is_not_what_it_was_is_found_by_a_deep_check(
     assert words in found
 
 
-def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene) -> None:
+def test_published_data_of_a_failed_attempt_is_a_violation(scene: Scene) -> None:
     key = published(scene, "raw")
     manifest = decode(scene.objects.get(key), key)
     item = manifest.uris[0]
@@ -219,7 +221,7 @@ def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene)
     assert f"its manifest of {manifest.attempt}" in found
 
 
-def test_stale_and_missing_keys_are_found(scene: Scene) -> None:
+def test_stale_and_missing_keys_are_violations(scene: Scene) -> None:
     well_known = f"{published(scene, 'raw').partition('/attempt=')[0]}/manifest.json"
     stale = f"arcs/namespace={NS}/project=default/version=1/arc=make/lot={LOTS[0]}/running.arc"
     content = scene.objects.get(well_known)
@@ -238,9 +240,7 @@ def test_stale_and_missing_keys_are_found(scene: Scene) -> None:
     )
 
 
-def test_manifest_of_an_arrival_away_from_its_key_is_found(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_arrival_manifest_off_its_key_is_a_violation(database_url: str, tmp_path: Path) -> None:
     site = Site(database_url, tmp_path)
     try:
         site.declare()
@@ -260,7 +260,7 @@ def test_manifest_of_an_arrival_away_from_its_key_is_found(
     assert fault.endswith(f"is not at its well-known key, such as {key}")
 
 
-def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
+def test_unlisted_data_is_a_violation(scene: Scene) -> None:
     folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
     listed = next(entry.key for entry in scene.objects.list(folder))
     orphan = f"{listed.rpartition('/')[0]}/orphan"
@@ -273,7 +273,7 @@ def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
     assert fault.startswith(f"{orphan}, which attempt ")
 
 
-def test_a_check_that_is_stopped_gives_up(scene: Scene) -> None:
+def test_stopped_check_ends(scene: Scene) -> None:
     plane = scene.plane
     stopped = Grounds(scene.database, lambda: plane.objects, plane.context, plane.clock, deep=True)
     verdicts = check(stopped)

@@ -1,4 +1,4 @@
-"""A folder that is a store of ours is known by its mark: without it the store is away."""
+"""A folder that is an object store has a mark; without the mark, the store is away."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
 
 
 def unmount(disk: Path) -> None:
-    """Leave an empty folder, as the place where a disk was mounted."""
+    """Leave an empty folder, like an unused mount point."""
     disk.rename(disk.with_name("unmounted"))
     disk.mkdir()
 
@@ -39,9 +39,7 @@ def mount(disk: Path) -> None:
     disk.with_name("unmounted").rename(disk)
 
 
-def test_a_store_that_is_not_mounted_is_away_and_nothing_is_written_below(
-    plane: Plane, tmp_path: Path
-) -> None:
+def test_unmounted_store_is_away_and_not_written(plane: Plane, tmp_path: Path) -> None:
     store, disk = plane.objects, tmp_path / "disk"
     store.put("a/b", b"kept")
     unmount(disk)
@@ -53,7 +51,7 @@ def test_a_store_that_is_not_mounted_is_away_and_nothing_is_written_below(
         lambda: list(store.nameless()),
         lambda: store.delete("a/b"),
         lambda: store.path("a/b"),
-        store.ask,
+        store.probe,
     ):
         with pytest.raises(Away, match=AWAY):
             use()
@@ -62,9 +60,7 @@ def test_a_store_that_is_not_mounted_is_away_and_nothing_is_written_below(
     assert store.get("a/b") == b"kept"
 
 
-def test_a_store_that_was_there_once_is_not_begun_anew_at_the_next_start(
-    plane: Plane, tmp_path: Path
-) -> None:
+def test_unmounted_store_is_not_created_again(plane: Plane, tmp_path: Path) -> None:
     url, disk = plane.settings.objects, tmp_path / "disk"
     open_store(plane.catalog, url).put("a", b"kept")
     unmount(disk)
@@ -76,9 +72,7 @@ def test_a_store_that_was_there_once_is_not_begun_anew_at_the_next_start(
     assert open_store(plane.catalog, url).get("a") == b"kept"
 
 
-def test_a_store_of_an_earlier_version_gets_its_mark_when_it_is_first_used(
-    plane: Plane, tmp_path: Path
-) -> None:
+def test_store_without_a_mark_gets_one_at_first_use(plane: Plane, tmp_path: Path) -> None:
     Objects.open(plane.settings.objects).put("a", b"from before")
     assert plane.objects.get("a") == b"from before"
     unmount(tmp_path / "disk")
@@ -87,21 +81,21 @@ def test_a_store_of_an_earlier_version_gets_its_mark_when_it_is_first_used(
     mount(tmp_path / "disk")
 
 
-def test_the_mark_is_no_object_and_a_person_can_put_it_back(plane: Plane, tmp_path: Path) -> None:
+def test_mark_is_no_object_and_can_be_restored(plane: Plane, tmp_path: Path) -> None:
     store = plane.objects
     assert [*store.list(), *store.nameless()] == []
     [mark] = (tmp_path / "disk" / "objects").iterdir()
     mark.unlink()
     with pytest.raises(Away, match=f"touch '{mark}'"):
-        store.ask()
+        store.probe()
     mark.touch()
-    store.ask()
+    store.probe()
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
-    monkeypatch.setattr("penstock.arcs.engine.leases._ASK_SECONDS", 0.1)
+    monkeypatch.setattr("penstock.arcs.engine.outage.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.engine.outage._PROBE_SECONDS", 0.1)
     with open_local_site(tmp_path, monkeypatch) as opened:
         yield opened
 

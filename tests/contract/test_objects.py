@@ -1,4 +1,4 @@
-"""Object stores by URL: the same contract on a folder and in memory, and what a folder adds."""
+"""The contract of object stores, on a folder and in memory, and the extras of folders."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def _keys(objects: Objects, prefix: str = "") -> list[str]:
     return sorted(entry.key for entry in objects.list(prefix))
 
 
-def test_what_is_put_is_got(objects: Objects, tmp_path: Path) -> None:
+def test_get_returns_what_put_stored(objects: Objects, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"from a file")
     objects.put("a/bytes", b"from bytes")
@@ -53,7 +53,7 @@ def test_a_put_overwrites(objects: Objects) -> None:
     assert objects.get("key") == b"second"
 
 
-def test_what_is_not_there(objects: Objects) -> None:
+def test_missing_object_is_not_found(objects: Objects) -> None:
     objects.put("a/b", b"x")
     for key in ("nothing", "a", "a/b/c"):
         assert objects.size(key) is None
@@ -67,7 +67,7 @@ def test_what_is_not_there(objects: Objects) -> None:
 
 
 def test_large_objects_are_streamed(objects: Objects) -> None:
-    """More than one part goes in, and all of it comes out in order."""
+    """More than one part goes in, and comes out in order."""
     chunk = os.urandom(MIB)
     objects.put("large", (chunk for _ in range(40)), size=40 * MIB)
     assert objects.size("large") == 40 * MIB
@@ -125,7 +125,7 @@ def test_keys_with_spaces_accents_and_signs(objects: Objects) -> None:
         "a#1", "a/b#22", "\ud800", "x" * 256, "/".join(["abcdefghi"] * 103),
     ],
 )  # fmt: skip
-def test_a_key_that_no_store_may_hold_is_refused(objects: Objects, key: str) -> None:
+def test_invalid_keys_are_refused(objects: Objects, key: str) -> None:
     calls: list[Callable[[], object]] = [
         lambda: objects.put(key, b""),
         lambda: objects.get(key),
@@ -137,7 +137,7 @@ def test_a_key_that_no_store_may_hold_is_refused(objects: Objects, key: str) -> 
             call()
 
 
-def test_the_longest_keys_are_held(objects: Objects) -> None:
+def test_longest_keys_are_accepted(objects: Objects) -> None:
     long = "/".join(["x" * 255, "y" * 255, "ü" * 127, "z" * 250])
     objects.put(long, b"1")
     assert _keys(objects) == [long]
@@ -168,8 +168,8 @@ def test_one_of_many_writers_creates_a_key(objects: Objects) -> None:
     assert objects.get("deep/in/folders/key") == b"%d" % winners[0]
 
 
-def test_writers_and_deleters_beside_each_other(objects: Objects) -> None:
-    """A deletion takes empty folders along, also one that a writer has just made."""
+def test_concurrent_writers_and_deleters(objects: Objects) -> None:
+    """A deletion removes empty folders, also one that a writer has just made."""
 
     def work(worker: int) -> None:
         for n in range(25):
@@ -197,8 +197,8 @@ def test_an_iterable_that_fails_stores_nothing(objects: Objects) -> None:
     assert objects.get("key") == b"old"
 
 
-def test_a_source_that_is_gone_is_named(objects: Objects, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"the file .*/gone that is to be stored is not there"):
+def test_missing_source_file_is_named(objects: Objects, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"the file .*/gone to be stored does not exist"):
         objects.put("key", tmp_path / "gone")
     assert not objects.exists("key")
 
@@ -209,7 +209,7 @@ def test_check_passes_a_store_that_creates_once(objects: Objects) -> None:
 
 
 class _Careless(Objects):
-    """A store that takes the condition and ignores it, as some that speak S3 do."""
+    """A store that accepts the condition and ignores it, as some S3-compatible ones do."""
 
     def put(self, key: str, data: object, *, if_absent: bool = False, size: object = None) -> None:
         super().put(key, data)  # type: ignore[arg-type]
@@ -267,7 +267,7 @@ def test_a_file_cannot_be_a_folder_too(folder: Path) -> None:
     assert _keys(objects) == ["a", "b/c"]
 
 
-def test_a_folder_that_another_made_and_took_away_at_once_is_made_again(
+def test_concurrently_removed_folder_is_created_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objects = Objects.open(str(folder))
@@ -300,10 +300,8 @@ ODD_NAMES = [b"report#7", b"new\nline", b"no text \xff", b"del\x7f"]
 
 
 @pytest.mark.parametrize("odd", ODD_NAMES)
-def test_a_file_that_no_key_can_name_is_told_of_and_hides_no_other(
-    folder: Path, odd: bytes
-) -> None:
-    """Whoever writes into the folder by himself may give a file any name."""
+def test_file_without_a_valid_key_hides_no_other(folder: Path, odd: bytes) -> None:
+    """Other programs may write files with any names."""
     objects = Objects.open(str(folder))
     objects.put("a/b/c", b"x")
     objects.put("d#7/e", b"x")
@@ -319,7 +317,7 @@ def test_a_file_that_no_key_can_name_is_told_of_and_hides_no_other(
     assert list(objects.nameless("d#7")) == list(Objects.open("memory://").nameless()) == []
 
 
-def test_links_in_a_folder_are_followed_but_not_for_ever(folder: Path) -> None:
+def test_links_are_followed_without_cycles(folder: Path) -> None:
     objects = Objects.open(str(folder))
     objects.put("real/x", b"x")
     for name, target in {"link": "real", "real/up": "..", "no": "nowhere", "me": "me"}.items():
@@ -332,10 +330,10 @@ class _Call(NamedTuple):
     path: str
 
 
-def test_a_folder_acknowledges_after_the_disk_has_it(
+def test_folder_write_returns_after_the_flush(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is flushed before it gets its name; its folder, and each new one, after."""
+    """The file is flushed before it gets its name; its folders are flushed after it."""
     objects = Objects.open(str(folder))
     calls: list[_Call] = []
     fsync, replace, link = os.fsync, Path.replace, os.link
@@ -364,7 +362,7 @@ def test_a_folder_acknowledges_after_the_disk_has_it(
     assert calls == [("flush", "file"), ("link", "a/b/d"), ("flush", "a/b")]
 
 
-def test_a_killed_writer_leaves_nothing_that_is_listed(folder: Path) -> None:
+def test_killed_writer_leaves_no_listed_file(folder: Path) -> None:
     objects = Objects.open(str(folder))
     objects.put("a/b", b"x")
     left = [folder / ".put-0123#1", folder / ".put-4567#1"]

@@ -1,4 +1,4 @@
-"""A bucket whose answers do not come whole: what was to be stored is not said to be missing."""
+"""A bucket with incomplete answers: an upload does not become a missing object."""
 
 import pytest
 
@@ -8,10 +8,10 @@ from tests.doors.lossy import lossy
 from tests.object_server import environment
 
 
-def test_an_upload_whose_last_answer_breaks_off_has_met_a_store_that_is_away(
+def test_upload_with_a_lost_last_answer_is_away(
     bucket_url: str, object_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store has ended the upload, and knows nothing more of it when it is given up."""
+    """The store has completed the upload, and does not know it when it is aborted."""
     with lossy(f"http://{object_server}") as line:
         for name, value in environment(line.url.removeprefix("http://")).items():
             monkeypatch.setenv(name, value)

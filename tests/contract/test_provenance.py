@@ -1,4 +1,4 @@
-"""Where a lot comes from: what was really pinned, as of any time, down to files and digests."""
+"""Provenance: pinned inputs, as of any time, down to files and digests."""
 
 import hashlib
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def make_all(site: Site, lot: str, text: bytes) -> None:
         site.make(job, lot, {f"{job}.txt": text})
 
 
-def test_a_lot_is_traced_to_what_it_was_made_from(site: Site) -> None:
+def test_lot_is_traced_to_its_inputs(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one", "b.txt": b"two"})
     make_all(site, "1", b"first")
@@ -52,7 +52,7 @@ def test_a_lot_is_traced_to_what_it_was_made_from(site: Site) -> None:
     assert (found.is_current, found.is_whole, found.as_of) == (True, True, None)
 
 
-def test_a_version_tells_its_run_its_job_version_and_who_had_claimed_it(site: Site) -> None:
+def test_version_has_run_job_version_and_owner(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     began = site.clock.now + SECOND
@@ -69,7 +69,7 @@ def test_a_version_tells_its_run_its_job_version_and_who_had_claimed_it(site: Si
     assert raw.outside.registered_by == "ann"
 
 
-def test_files_are_told_with_their_digests_and_cut_with_a_count(site: Site) -> None:
+def test_files_have_digests_and_a_limit(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {f"{number}.txt": b"x" * number for number in range(1, 6)})
     [version] = site.provenance("raw", "1", files=2).versions
@@ -82,7 +82,7 @@ def test_files_are_told_with_their_digests_and_cut_with_a_count(site: Site) -> N
     assert (list(version.contents.files), version.contents.total_count) == ([], 5)
 
 
-def test_a_manifest_that_is_lost_is_said_and_hides_nothing_else(site: Site) -> None:
+def test_lost_manifest_hides_nothing_else(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     [before] = site.provenance("raw", "1").versions
@@ -94,7 +94,7 @@ def test_a_manifest_that_is_lost_is_said_and_hides_nothing_else(site: Site) -> N
     assert version.contents.digest == before.contents.digest
 
 
-def test_as_of_a_time_a_lot_has_the_version_it_had_then(site: Site) -> None:
+def test_as_of_returns_the_version_of_that_time(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     make_all(site, "1", b"first")
@@ -118,7 +118,7 @@ def test_as_of_a_time_a_lot_has_the_version_it_had_then(site: Site) -> None:
         site.provenance("report", "1", START - 1)
 
 
-def test_lots_registered_without_manifests_have_their_version_as_of_each_time(site: Site) -> None:
+def test_as_of_works_for_lots_without_manifests(site: Site) -> None:
     diamond(site)
     names = ("a_b", "aXb", "A_B", "100%", "10")
     times = [site.register("raw", *names) for _ in range(3)]
@@ -133,9 +133,7 @@ def test_lots_registered_without_manifests_have_their_version_as_of_each_time(si
         assert version.number == numbers[-1]
 
 
-def test_a_registered_lot_whose_version_was_said_more_of_is_found(
-    site: Site, database_url: str
-) -> None:
+def test_registered_lot_with_later_facets_is_traced(site: Site, database_url: str) -> None:
     diamond(site)
     at = site.register("raw", "a_b")
     other = open_database(database_url, extra=[HERE])
@@ -147,7 +145,7 @@ def test_a_registered_lot_whose_version_was_said_more_of_is_found(
     assert first.versions[0].number + 1 == now.versions[0].number
 
 
-def test_what_a_job_is_wired_to_now_changes_nothing_of_what_it_read(site: Site) -> None:
+def test_rewiring_changes_no_provenance(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     make_all(site, "1", b"first")
@@ -159,7 +157,7 @@ def test_what_a_job_is_wired_to_now_changes_nothing_of_what_it_read(site: Site) 
     assert tree(site.provenance("report", "1", site.clock.now)) == before
 
 
-def test_it_goes_as_many_runs_back_as_it_is_told(site: Site) -> None:
+def test_depth_limits_the_trace(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     make_all(site, "1", b"first")
@@ -171,7 +169,7 @@ def test_it_goes_as_many_runs_back_as_it_is_told(site: Site) -> None:
     assert only.is_cut
 
 
-def test_a_cycle_is_gone_round_once(site: Site, database_url: str) -> None:
+def test_cycle_is_visited_once(site: Site, database_url: str) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})
     make_all(site, "1", b"first")
@@ -197,9 +195,7 @@ def test_a_run_of_several_lots_is_traced_lot_by_lot(site: Site) -> None:
 
 
 @pytest.mark.parametrize("second", [9, 59])  # it is 12:00:30 or so when the events come
-def test_what_events_report_was_made_when_they_say_in_provenance_as_in_the_catalog(
-    site: Site, second: int
-) -> None:
+def test_provenance_uses_event_times(site: Site, second: int) -> None:
     diamond(site)
     site.register("raw", "1", "2")
     site.clock.now = START + 30 * SECOND
@@ -213,7 +209,7 @@ def test_what_events_report_was_made_when_they_say_in_provenance_as_in_the_catal
 
 
 def report(site: Site, second: int = 9) -> None:
-    """A run of two lots, by events that say when it was."""
+    """Report a run of two lots, by events with times."""
     for event_type in ("START", "COMPLETE"):
         site.do(LockingEvent(read_event(_event(event_type, second), Limits())))
 

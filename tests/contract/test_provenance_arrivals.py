@@ -1,4 +1,4 @@
-"""A lot that was made of what arrived says of which objects, and verifies against them."""
+"""An arrived lot shows its objects, and is verified against them."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def landing(site: Site, tmp_path: Path) -> Path:
-    """Where three objects have arrived, and become a lot."""
+    """Three objects have arrived, and become a lot."""
     folder = tmp_path / "landing"
     folder.mkdir()
     arrival = Arrival(dataset="raw", namespace=NS, interval="PT5M", location=str(folder))
@@ -39,7 +39,7 @@ def landing(site: Site, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_lot_tells_the_objects_that_arrived(site: Site, landing: Path) -> None:
+def test_lot_shows_its_arrived_objects(site: Site, landing: Path) -> None:
     [version] = site.provenance("raw", LOT, files=2).versions
     assert version.outside is not None
     assert version.outside.arrived_count == 3
@@ -50,12 +50,12 @@ def test_a_lot_tells_the_objects_that_arrived(site: Site, landing: Path) -> None
     assert version.contents.total_count == 3
 
 
-def test_an_object_that_is_gone_from_where_it_arrived_is_a_fault(site: Site, landing: Path) -> None:
+def test_deleted_arrived_object_is_a_fault(site: Site, landing: Path) -> None:
     assert [step.kind for step in site.verify("raw")][-1:] == ["end"]
     (landing / "b.csv").unlink()
     (landing / "c.csv").write_text("another size")
     faults = [step for step in site.verify("raw") if step.kind == "fault"]
     assert [(fault.where, fault.what) for fault in faults] == [
-        ((landing / "b.csv").as_uri(), "it is not there"),
+        ((landing / "b.csv").as_uri(), "it does not exist"),
         ((landing / "c.csv").as_uri(), "it has 12 bytes, and should have 5"),
     ]

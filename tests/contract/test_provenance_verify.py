@@ -1,4 +1,4 @@
-"""`penstock verify`: bytes are read again, and what is wrong with them is told."""
+"""`penstock verify` reads bytes again, and reports faults."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,11 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.verify import Order, Verification, listed
+from penstock.provenance.verify import (
+    Verification,
+    VerificationOrder,
+    list_items,
+)
 from penstock.schema.provenance import VerifyStep
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
@@ -30,7 +34,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
 
 
 def keys(site: Site, dataset: str, lot: str) -> list[str]:
-    """Where the data of a lot is."""
+    """Return the keys of the data of a lot."""
     folder = f"data/namespace={NS}/name={dataset}/version=1/lot={lot}"
     return sorted(entry.key for entry in site.objects.list(folder))
 
@@ -42,7 +46,7 @@ def faults(steps: list[VerifyStep]) -> list[VerifyStep]:
     return found
 
 
-def test_what_is_as_it_was_has_no_faults(site: Site) -> None:
+def test_unchanged_data_has_no_faults(site: Site) -> None:
     [end] = [step for step in site.verify("raw") if step.kind != "progress"]
     done = end.done
     assert (end.kind, done.lots, done.versions, done.files, done.faults) == ("end", 2, 2, 4, 0)
@@ -51,7 +55,7 @@ def test_what_is_as_it_was_has_no_faults(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"on", "it has 2 bytes, and should have 3"), (b"oxe", "its digest is"), (None, "not there")],
+    [(b"on", "it has 2 bytes, and should have 3"), (b"oxe", "its digest is"), (None, "not exist")],
 )
 def test_a_file_that_has_changed_is_named(site: Site, content: bytes | None, words: str) -> None:
     key = keys(site, "raw", "1")[0]
@@ -70,26 +74,26 @@ def test_a_manifest_that_has_changed_or_is_lost_is_named(site: Site) -> None:
     content = site.objects.get(key)
     site.objects.put(key, content + b" ")
     [fault] = faults(site.verify("clean"))
-    assert (fault.where, "was noted when it was published" in (fault.what or "")) == (key, True)
+    assert (fault.where, "was recorded when it was published" in (fault.what or "")) == (key, True)
     site.objects.delete(key)
     [fault] = faults(site.verify("clean"))
     assert (fault.where, fault.what) == (key, "the manifest is not in the store")
 
 
-def test_a_part_that_is_not_as_the_lot_says_is_told_in_words() -> None:
+def test_part_that_differs_from_its_line_is_a_fault() -> None:
     objects = Objects.open("memory://")
     part = Manifest(state=ManifestState.PARTIAL, lot="1", dataset=DatasetRef(NS, "x"), part="a")
     objects.put("part", encode(part))
     line = PartLine("a", "part", ManifestState.COMPLETE, 2, 10)
     with pytest.raises(Invalid) as refused:
-        list(listed(objects, msgspec.structs.replace(part, parts=(line,))))
+        list(list_items(objects, msgspec.structs.replace(part, parts=(line,))))
     assert str(refused.value) == (
-        "part says partial, 0 objects, 0 bytes, and the manifest of the lot says "
-        "complete, 2 objects, 10 bytes of it"
+        "part has partial, 0 objects, 0 bytes, but the manifest of the lot lists "
+        "complete, 2 objects, 10 bytes"
     )
 
 
-def test_upstream_is_read_when_it_is_asked_for_and_each_version_once(site: Site) -> None:
+def test_upstream_reads_each_version_once(site: Site) -> None:
     site.objects.delete(keys(site, "raw", "2")[1])
     assert faults(site.verify("clean")) == []
     steps = site.verify("clean", upstream=True)
@@ -99,7 +103,7 @@ def test_upstream_is_read_when_it_is_asked_for_and_each_version_once(site: Site)
     assert faults(site.verify("clean", lot="1", upstream=True)) == []
 
 
-def test_versions_that_are_not_current_are_read_when_they_are_asked_for(site: Site) -> None:
+def test_all_versions_reads_old_versions(site: Site) -> None:
     old = keys(site, "raw", "1")
     site.feed("raw", "1", {"a.txt": b"better"})
     for key in old:
@@ -109,9 +113,11 @@ def test_versions_that_are_not_current_are_read_when_they_are_asked_for(site: Si
     assert [fault.where for fault in found] == [f"{site.objects.url}/{key}" for key in old]
 
 
-def test_a_verification_that_is_stopped_comes_to_no_end(site: Site) -> None:
+def test_stopped_verification_has_no_result(site: Site) -> None:
     plane = site.plane
-    work = Verification(plane.database, plane.objects, lambda ark, _: (), site.name("raw"), Order())
+    work = Verification(
+        plane.database, plane.objects, lambda ark, _: (), site.name("raw"), VerificationOrder()
+    )
     work.stop.set()
     assert list(work.steps()) == []
 
@@ -122,7 +128,7 @@ def test_a_lot_without_a_manifest_has_nothing_to_read(site: Site) -> None:
     assert (end.kind, end.done.lots, end.done.versions) == ("end", 1, 0)
 
 
-def test_what_older_versions_were_made_from_is_read_with_all_versions_and_each_once(
+def test_all_versions_with_upstream_reads_each_once(
     site: Site,
 ) -> None:
     old = keys(site, "raw", "1")
@@ -139,9 +145,7 @@ def test_what_older_versions_were_made_from_is_read_with_all_versions_and_each_o
     assert (done.lots, done.versions, done.files) == (1, 5, 3 + 2 + 1)
 
 
-def test_however_much_is_behind_a_lot_all_of_it_is_read(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_behind_a_lot_is_read(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.wire("count", ("clean",), "count")
     site.make("count", "1", {"count.txt": b"1"})
     monkeypatch.setattr("penstock.provenance.trace.VERSIONS_MAX", 1)

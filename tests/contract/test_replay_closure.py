@@ -1,4 +1,4 @@
-"""The closure of a replay is exact: what stands on the bad lot is in it, and nothing else is."""
+"""The closure of a replay is exact: all work that is affected, and no other."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from penstock.clock import HOUR, SECOND
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.lots import BatchLotRow
 from penstock.locks.commands import HoldJob, HoldWork, ResubmitLots
-from penstock.replay.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.operations import ReplayAction
 from penstock.states import ManifestState, WorkState
 from tests.contract.replay_site import ReplaySite, names, open_replays, steps
@@ -27,7 +27,7 @@ def resubmit(site: ReplaySite, job: str, lot: str) -> None:
     site.site.do(ResubmitLots("ann", "once more", "ns", job, (lot,)))
 
 
-def test_a_lot_that_a_job_made_is_made_again_and_then_all_that_was_made_from_it(
+def test_bad_lot_and_everything_downstream_are_steps(
     site: ReplaySite,
 ) -> None:
     found = site.plan(dataset="clean", lot="a")
@@ -44,12 +44,12 @@ def test_a_lot_that_a_job_made_is_made_again_and_then_all_that_was_made_from_it(
     assert {step.action for step in found.steps} == {ReplayAction.RERUN}
 
 
-def test_without_its_own_job_a_replay_begins_with_the_consumers(site: ReplaySite) -> None:
+def test_downstream_only_begins_with_the_consumers(site: ReplaySite) -> None:
     found = site.plan(dataset="clean", lot="a", downstream_only=True)
     assert steps(found) == [("left a", 0, []), ("right a", 0, []), ("join a", 1, [1, 2])]
 
 
-def test_a_lot_from_outside_has_no_job_to_be_made_again_by(site: ReplaySite) -> None:
+def test_external_lot_has_no_step_of_its_own(site: ReplaySite) -> None:
     found = site.plan(dataset="raw", lot="b")
     assert names(found) == {"clean b", "left b", "right b", "join b"}
     assert not any(step.is_root for step in found.steps)
@@ -57,7 +57,7 @@ def test_a_lot_from_outside_has_no_job_to_be_made_again_by(site: ReplaySite) -> 
     assert names(site.plan(dataset="join", lot="b", downstream_only=True)) == set()
 
 
-def test_who_consumed_only_an_older_version_does_not_stand_on_the_bad_one(
+def test_consumer_of_an_older_version_is_not_affected(
     site: ReplaySite,
 ) -> None:
     first = site.output("clean", "a").version_id
@@ -74,7 +74,7 @@ def test_who_consumed_only_an_older_version_does_not_stand_on_the_bad_one(
     }
 
 
-def test_what_an_old_run_made_leads_on_to_those_who_still_stand_on_it(site: ReplaySite) -> None:
+def test_outputs_of_old_runs_are_followed(site: ReplaySite) -> None:
     bad = site.output("raw", "a").version_id
     site.site.register("raw", ["a"])
     for job in ("clean", "left", "right"):
@@ -86,7 +86,7 @@ def test_what_an_old_run_made_leads_on_to_those_who_still_stand_on_it(site: Repl
     assert names(site.plan(dataset="raw", lot="a", version=bad)) == set()
 
 
-def test_work_that_was_tried_again_in_vain_stands_on_what_it_made_before(site: ReplaySite) -> None:
+def test_failed_retry_leaves_work_affected(site: ReplaySite) -> None:
     resubmit(site, "left", "a")
     site.site.fail("left", "a")
     site.site.fail("left", "a")
@@ -95,7 +95,7 @@ def test_work_that_was_tried_again_in_vain_stands_on_what_it_made_before(site: R
     assert "disk full" in left.note
 
 
-def test_what_is_under_way_or_held_is_listed_and_said_so(site: ReplaySite) -> None:
+def test_running_and_held_work_has_a_note(site: ReplaySite) -> None:
     resubmit(site, "left", "a")
     site.site.claim("left", "a", "w7")
     resubmit(site, "right", "a")
@@ -108,24 +108,24 @@ def test_what_is_under_way_or_held_is_listed_and_said_so(site: ReplaySite) -> No
         "right": ReplayAction.FOLLOW,
         "join": ReplayAction.LEAVE,
     }
-    assert found["left"].note == "w7 is at it"
-    assert found["right"].note == "is to be done already"
+    assert found["left"].note == "w7 is running it"
+    assert found["right"].note == "is ready already"
     assert found["clean"].note == "job ns/clean is held by boss: no power"
 
 
-def test_a_first_run_that_reads_the_bad_version_just_now_is_listed(site: ReplaySite) -> None:
+def test_first_run_under_way_is_affected(site: ReplaySite) -> None:
     site.site.wire("late", ["clean"], ["late"])
     site.site.claim("late", "a")
     [late] = [step for step in site.plan(dataset="clean", lot="a").steps if step.job == "late"]
     assert (late.now, late.action, late.run) == (WorkState.RUNNING, ReplayAction.FOLLOW, None)
 
 
-def test_work_that_never_read_it_is_not_in_it_whatever_the_wiring_says(site: ReplaySite) -> None:
+def test_work_that_never_read_the_lot_is_not_affected(site: ReplaySite) -> None:
     site.site.wire("late", ["clean"], ["late"])
     assert "late a" not in names(site.plan(dataset="clean", lot="a"))
 
 
-def test_what_a_job_made_can_be_bad_all_of_it_or_in_some_time(site: ReplaySite) -> None:
+def test_target_is_a_job_with_or_without_a_range(site: ReplaySite) -> None:
     all_of_it = {f"{job} {lot}" for job in ("left", "join") for lot in "ab"}
     assert names(site.plan(job="left")) == all_of_it
     middle = site.site.now
@@ -139,7 +139,7 @@ def test_what_a_job_made_can_be_bad_all_of_it_or_in_some_time(site: ReplaySite) 
     }
 
 
-def test_what_a_version_of_a_job_made_can_be_bad(site: ReplaySite) -> None:
+def test_target_is_a_job_version(site: ReplaySite) -> None:
     [before] = {step.job_version for step in site.plan(job="left").steps if step.job == "left"}
     site.site.now += HOUR
     site.site.wire("left", ["clean", "raw"], ["left"])
@@ -156,7 +156,7 @@ def test_what_a_version_of_a_job_made_can_be_bad(site: ReplaySite) -> None:
         site.plan(job="right", job_version=before)
 
 
-def test_a_deposit_can_be_bad(site: ReplaySite) -> None:
+def test_target_is_a_deposit(site: ReplaySite) -> None:
     row = BatchLotRow(
         batch_id="bid0000000001",
         collection="orders",
@@ -180,9 +180,7 @@ def test_a_deposit_can_be_bad(site: ReplaySite) -> None:
     assert found.target == "the lot of batch bid0000000001"
     begun = site.start(namespace="", batch="bid0000000001")
     assert (begun.namespace, begun.steps) == ("ns", 4)
-    with pytest.raises(
-        NotFound, match=r"batch nothing has become no lot: .* when no job of it is failed"
-    ):
+    with pytest.raises(NotFound, match=r"batch nothing has no lot: .* when no job of it is failed"):
         site.plan(namespace="", batch="nothing")
 
 
@@ -204,22 +202,22 @@ def test_costs_are_those_of_past_runs(database_url: str) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ({}, "say what is bad"),
-        ({"dataset": "raw"}, "say which lots"),
-        ({"dataset": "raw", "job": "clean"}, "say what is bad"),
-        ({"dataset": "raw", "lot": "a", "start": 1}, "say which lots"),
-        ({"job": "clean", "lot": "a"}, "a lot is one of a dataset"),
-        ({"job": "clean", "version": "x"}, "a version is one of a lot"),
-        ({"dataset": "raw", "lot": "a", "job_version": "x"}, "a job version is one of a job"),
+        ({}, "name what is bad"),
+        ({"dataset": "raw"}, "name the bad lots"),
+        ({"dataset": "raw", "job": "clean"}, "name what is bad"),
+        ({"dataset": "raw", "lot": "a", "start": 1}, "name the bad lots"),
+        ({"job": "clean", "lot": "a"}, "a lot needs its dataset"),
+        ({"job": "clean", "version": "x"}, "a version needs its lot"),
+        ({"dataset": "raw", "lot": "a", "job_version": "x"}, "a job version needs its job"),
         ({"job": "clean", "start": 5, "end": 5}, "ends before it begins"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(target: dict[str, str], said: str) -> None:
+def test_contradictory_targets_are_refused(target: dict[str, str], said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        Target(namespace="ns", **target).check()  # type: ignore[arg-type]
+        ReplayTarget(namespace="ns", **target).check()  # type: ignore[arg-type]
 
 
-def test_what_is_not_there_is_not_found(site: ReplaySite) -> None:
+def test_unknown_targets_are_not_found(site: ReplaySite) -> None:
     with pytest.raises(NotFound, match="there is no dataset 'x'"):
         site.plan(dataset="x", lot="a")
     with pytest.raises(NotFound, match="has no lot z"):

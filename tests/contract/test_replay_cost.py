@@ -20,9 +20,9 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
-from penstock.replay.plan import find_steps, make_plan
-from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
-from penstock.replay.target import Target
+from penstock.operations.replays.plan import find_steps, make_plan
+from penstock.operations.replays.rows import ReplayRow, StepCounts, StepEdgeRow, StepRow
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.lot_ids import sort_key
 from penstock.schema.lots import Status
@@ -135,7 +135,7 @@ def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
 
 def _fill_replay(tx: Transaction) -> None:
     """Write a replay with half of its steps done and three running."""
-    counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
+    counts = msgspec.json.encode(StepCounts(pending=STEPS)).decode()
     state = ReplayState.RUNNING
     row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
     closed = replace(row, state=ReplayState.DONE, is_open=0)
@@ -150,7 +150,7 @@ def _fill_replay(tx: Transaction) -> None:
         waits = 0 if number % 2 else 1
         values = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
         steps.append(StepRow(*values))
-        edges.append(EdgeRow(REPLAY, number, number + 1))
+        edges.append(StepEdgeRow(REPLAY, number, number + 1))
     tx.write("put_replay_steps", steps)
     tx.write("put_replay_edges", edges)
 
@@ -158,7 +158,7 @@ def _fill_replay(tx: Transaction) -> None:
 def test_the_cost_of_a_lot_depends_only_on_its_downstream(
     database: Database,
 ) -> None:
-    target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
+    target = ReplayTarget(namespace=NAMESPACE, dataset="raw", lot="lot 77")
     with database.read() as tx:
         counted = CountingTransaction(tx)
         _, plan = make_plan(counted, target, 4)
@@ -171,7 +171,7 @@ def test_thousands_of_lots_need_no_more_statements_than_one(
 ) -> None:
     with database.read() as tx:
         counted = CountingTransaction(tx)
-        steps = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
+        steps = find_steps(counted, ReplayTarget(namespace=NAMESPACE, job="clean"))
     assert len(steps.work) == 2 * LOTS
     assert [list(before) for before in steps.before[:4]] == [[], [0], [], [2]]
     assert counted.statements <= 15

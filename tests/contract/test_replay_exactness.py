@@ -1,4 +1,4 @@
-"""Whatever was made, renewed and made again: the closure is what a list of all runs says it is."""
+"""The closure equals the one of a model with all runs, for any history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from penstock.locks.commands import RegisterLots, ResubmitLots
-from penstock.replay.replays import Replays
+from penstock.operations.replays.service import Replays
 from tests.contract.lot_site import open_site
 from tests.contract.replay_site import ReplaySite, names
 
@@ -18,7 +18,7 @@ ACTS = 14  # on each lot
 
 @dataclass
 class Model:
-    """What every run on one lot has read and made; a version is known by all that it is from."""
+    """A model of what each run on one lot has read and made, by version."""
 
     reads: Mapping[int, list[str]]
     there: dict[str, str] = field(default_factory=dict)  # the version of each dataset
@@ -35,13 +35,13 @@ class Model:
         self.publish(f"d{job}", version, read)
 
     def stands_on(self, version: str) -> set[int]:
-        """The jobs whose last run read a version, or made it."""
+        """Return the jobs whose last run read a version, or made it."""
         makers = {job for job in self.last if self.there[f"d{job}"] == version}
         return {job for job, read in self.last.items() if version in read} | makers
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_closure_is_what_a_list_of_all_runs_says(database_url: str, seed: int) -> None:
+def test_closure_equals_the_model(database_url: str, seed: int) -> None:
     chance = Random(seed)
     datasets = ["raw", *(f"d{job}" for job in range(JOBS))]
     reads = {job: chance.sample(datasets[: job + 1], min(job + 1, 2)) for job in range(JOBS)}
@@ -54,7 +54,7 @@ def test_the_closure_is_what_a_list_of_all_runs_says(database_url: str, seed: in
 
 
 def _history(site: ReplaySite, lot: str, model: Model, chance: Random) -> Model:
-    """Do this and that with a lot, in the database and in the model."""
+    """Apply random acts to a lot, in the database and in the model."""
     for act in range(ACTS):
         job = chance.randrange(-1, JOBS)
         if act == 0 or job < 0:
@@ -69,7 +69,7 @@ def _history(site: ReplaySite, lot: str, model: Model, chance: Random) -> Model:
 
 
 def _check(site: ReplaySite, lot: str, model: Model) -> None:
-    """Ask about every version there ever was."""
+    """Compare the closures of every version."""
     for version, dataset in _versions(site, lot, model).items():
         found = site.plan(dataset=dataset, lot=lot, version=version)
         wanted = {f"j{job} {lot}" for job in model.stands_on(version)}
@@ -82,7 +82,7 @@ def _check(site: ReplaySite, lot: str, model: Model) -> None:
 
 
 def _versions(site: ReplaySite, lot: str, model: Model) -> dict[str, str]:
-    """All versions of a lot, with their datasets."""
+    """Return all versions of a lot, with their datasets."""
     with site.site.catalog.read() as tx:
         rows = tx.fetch("replay_versions", ids=list(model.sources))
         called = {

@@ -1,4 +1,4 @@
-"""What a replay does about lots that are held: what waits for a person fails, and says for what."""
+"""Replays and held lots: a step that waits for a person fails with the reason."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,8 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import ClaimRef, HoldLot, HoldWork, ResubmitLots
 from penstock.lots.manifests import Check
-from penstock.replay.target import Target
+from penstock.operations.replays.rules import ON_HOLD
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.operations import ReplayAction
 from penstock.states import ReplayState
 from tests.contract.replay_site import ReplaySite, open_replays
@@ -24,17 +25,17 @@ def site(database_url: str) -> Iterator[ReplaySite]:
         yield opened
 
 
-def test_what_is_held_is_not_run_and_said_so(site: ReplaySite) -> None:
+def test_held_work_fails_with_a_note(site: ReplaySite) -> None:
     site.site.do(HoldWork("boss", "odd", "ns", "left", "a"))
     site.start(dataset="left", lot="a")
     ended = site.step()
     assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 1)
-    assert ended.failures[0].note == "somebody keeps the job from this lot: let it go first"
+    assert ended.failures[0].note == ON_HOLD
 
 
-def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySite) -> None:
+def test_step_on_a_held_lot_fails_and_is_left_in_plans(site: ReplaySite) -> None:
     site.site.do(HoldLot("boss", "wrong", "ns", "left", "a"))
-    held = "lot a of ns/left is held: let it go first"
+    held = "lot a of ns/left is on hold; release it with `penstock lots release`"
     found = {step.job: (step.action, step.note) for step in site.plan(dataset="raw", lot="a").steps}
     assert found == {
         "clean": (ReplayAction.RERUN, ""),
@@ -48,23 +49,26 @@ def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySi
     assert [(each.job, each.note) for each in ended.failures] == [("left", held)]
 
 
-def test_a_lot_that_is_held_is_let_go_before_it_is_replayed(site: ReplaySite) -> None:
+def test_released_lot_is_replayed(site: ReplaySite) -> None:
     site.site.do(HoldLot("boss", "bad", "ns", "clean", "a"))
     site.start(dataset="clean", lot="a")
     ended = site.step()
     assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 3)
-    assert ended.failures[0].note == "lot a of ns/clean is held: let it go first"
+    assert (
+        ended.failures[0].note
+        == "lot a of ns/clean is on hold; release it with `penstock lots release`"
+    )
 
 
-def test_what_stands_on_a_lot_from_outside_that_is_held_is_not_made_again(site: ReplaySite) -> None:
+def test_work_on_a_held_external_lot_is_left(site: ReplaySite) -> None:
     site.site.do(HoldLot("boss", "bad", "ns", "raw", "a"))
     notes = {step.note for step in site.plan(dataset="raw", lot="a").steps}
-    assert notes == {"lot a of ns/raw is held: let it go first"}
+    assert notes == {"lot a of ns/raw is on hold; release it with `penstock lots release`"}
     site.start(dataset="raw", lot="a")
     assert site.step().state is ReplayState.FAILED
 
 
-def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
+def test_failed_checks_are_repeated_and_release_downstream(
     site: ReplaySite,
 ) -> None:
     site.site.do(ResubmitLots("ann", "by hand", "ns", "right", ("a",)))
@@ -79,7 +83,7 @@ def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
     assert site.finish().done == 1
 
 
-def test_a_step_whose_input_fails_its_checks_has_failed(site: ReplaySite) -> None:
+def test_step_fails_if_its_input_fails_checks(site: ReplaySite) -> None:
     site.start(dataset="right", lot="a")
     site.step()
     claim = site.site.claim("right", "a")
@@ -87,10 +91,13 @@ def test_a_step_whose_input_fails_its_checks_has_failed(site: ReplaySite) -> Non
     site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     ended = site.step()
     assert (ended.state, ended.done, ended.failed) == (ReplayState.FAILED, 1, 1)
-    assert ended.failures[0].note == "lot a of ns/right is held: let it go first"
+    assert (
+        ended.failures[0].note
+        == "lot a of ns/right is on hold; release it with `penstock lots release`"
+    )
 
 
-def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(
+def test_second_replay_completes_a_failed_one(
     site: ReplaySite,
 ) -> None:
     bad = site.output("clean", "a").version_id
@@ -108,7 +115,7 @@ def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(
         ("join", ReplayAction.RERUN, ""),
     ]
     again = "0199aaaa-0000-7000-8000-000000000008"
-    target = Target(namespace="ns", dataset="clean", lot="a", version=bad)
+    target = ReplayTarget(namespace="ns", dataset="clean", lot="a", version=bad)
     site.replays.start(again, "ann", "mended", target)
     for job in ("left", "join"):
         site.replays.step(again)

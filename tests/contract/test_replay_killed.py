@@ -1,15 +1,15 @@
-"""A replay whose process is killed at any moment goes on where it was."""
+"""A replay continues after its process was killed at any moment."""
 
 from pathlib import Path
 
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import ReplayState, WorkState
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.doomed_worker import doomed_worker
@@ -21,7 +21,7 @@ MAX_RUNNING = 3
 
 
 @pytest.mark.xdist_group("doomed")
-def test_a_replay_survives_kill_9_and_goes_on(
+def test_replay_continues_after_kill_9(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lots = [*GOOD, *BAD]
@@ -34,7 +34,7 @@ def test_a_replay_survives_kill_9_and_goes_on(
         arcs.site.complete("copy", BAD)
         arcs.site.complete("top", lots)
         before = {name: arcs.versions(name, lots) for name in ("up", "top")}
-        target = Target(namespace="ns", job="copy", start=arcs.site.now)
+        target = ReplayTarget(namespace="ns", job="copy", start=arcs.site.now)
         replays = Replays(arcs.site.catalog, lambda: arcs.site.now)
         begun = replays.start(REPLAY, "ann", "bad code", target, max_running=MAX_RUNNING)
         assert begun.steps == 2 * len(BAD)
@@ -74,7 +74,7 @@ def _pinned(arcs: ArcSite, lot: str) -> str | None:
 
 
 def _work_until_killed(arcs: ArcSite, replays: Replays, least: int, url: str) -> None:
-    """Let another process do so many steps, never more than it may at a time, and kill it."""
+    """Let another process do some steps within its limit, and kill it."""
 
     def has_done_enough() -> bool:
         status = replays.status(REPLAY)

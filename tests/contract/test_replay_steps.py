@@ -1,4 +1,4 @@
-"""A replay as one operation: steps in order, good work untouched, paused, cancelled, failed."""
+"""The steps of a replay: in order, good work untouched, paused, cancelled, failed."""
 
 import logging
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.replay.commands import BeginStep
+from penstock.operations.replays.commands import BeginStep
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.telemetry.logs import TextLines
@@ -37,7 +37,7 @@ def site(database_url: str) -> Iterator[ReplaySite]:
         yield opened
 
 
-def test_a_replay_makes_anew_what_stands_on_the_lot_and_touches_nothing_else(
+def test_replay_runs_affected_work_only(
     site: ReplaySite,
 ) -> None:
     before = site.runs("a", "b")
@@ -55,7 +55,7 @@ def test_a_replay_makes_anew_what_stands_on_the_lot_and_touches_nothing_else(
     ]
 
 
-def test_a_step_begins_when_those_before_it_are_done_and_the_rest_stays_visible(
+def test_step_begins_after_earlier_steps(
     site: ReplaySite,
 ) -> None:
     old = {name: site.output(name, "a") for name in ("clean", "left", "right", "join")}
@@ -82,7 +82,7 @@ def test_a_step_begins_when_those_before_it_are_done_and_the_rest_stays_visible(
     )
 
 
-def test_no_more_steps_run_at_a_time_than_were_asked_for(site: ReplaySite) -> None:
+def test_at_most_max_running_steps_run(site: ReplaySite) -> None:
     site.all_done("c", "d")
     site.start(job="left", max_running=2)
     site.step()
@@ -98,7 +98,7 @@ def test_no_more_steps_run_at_a_time_than_were_asked_for(site: ReplaySite) -> No
     assert site.finish().done == 8
 
 
-def test_to_start_a_replay_twice_is_to_start_it_once(site: ReplaySite) -> None:
+def test_second_start_of_a_replay_changes_nothing(site: ReplaySite) -> None:
     site.start(dataset="raw", lot="a")
     site.step()
     again = site.start(dataset="raw", lot="a")
@@ -112,12 +112,12 @@ def test_to_start_a_replay_twice_is_to_start_it_once(site: ReplaySite) -> None:
     assert lines[0].detail == f"{REPLAY}: 4 steps: bad digest"
 
 
-def test_a_replay_of_what_nobody_read_is_done_at_once(site: ReplaySite) -> None:
+def test_replay_without_steps_is_done_at_once(site: ReplaySite) -> None:
     ended = site.start(dataset="join", lot="a", downstream_only=True)
     assert (ended.state, ended.steps) == (ReplayState.DONE, 0)
 
 
-def test_what_cannot_be_resubmitted_fails_with_the_reason(site: ReplaySite) -> None:
+def test_refused_resubmission_fails_the_step_with_the_reason(site: ReplaySite) -> None:
     site.start(dataset="clean", lot="a")
     site.step()
     site.done("clean", "a")
@@ -129,7 +129,7 @@ def test_what_cannot_be_resubmitted_fails_with_the_reason(site: ReplaySite) -> N
     assert (now.blocked, site.ready()) == (1, {"right a"})
 
 
-def test_what_is_under_way_already_is_followed_and_not_done_twice(site: ReplaySite) -> None:
+def test_running_work_is_followed_not_repeated(site: ReplaySite) -> None:
     site.site.do(ResubmitLots("ann", "by hand", "ns", "clean", ("a",)))
     live = site.site.claim("clean", "a", "w9")
     site.start(dataset="raw", lot="a")
@@ -141,7 +141,7 @@ def test_what_is_under_way_already_is_followed_and_not_done_twice(site: ReplaySi
     assert site.work("clean", "a").run_id == live.id
 
 
-def test_a_run_that_reads_what_was_there_before_is_waited_for_and_done_again(
+def test_run_with_earlier_inputs_is_repeated(
     site: ReplaySite,
 ) -> None:
     site.site.do(ResubmitLots("ann", "by hand", "ns", "left", ("a",)))
@@ -154,7 +154,7 @@ def test_a_run_that_reads_what_was_there_before_is_waited_for_and_done_again(
     [left] = [step for step in site.replays.steps(REPLAY) if step.job == "left"]
     assert (left.state, left.note) == (
         StepState.PENDING,
-        "w9 is at it, with what was there before",
+        "w9 is running it with earlier inputs",
     )
     site.publish(live)
     site.step()
@@ -163,7 +163,7 @@ def test_a_run_that_reads_what_was_there_before_is_waited_for_and_done_again(
     assert site.work("left", "a").run_id != live.id
 
 
-def test_what_somebody_else_did_again_meanwhile_counts(site: ReplaySite) -> None:
+def test_work_done_meanwhile_counts(site: ReplaySite) -> None:
     site.start(dataset="clean", lot="a")
     site.step()
     site.done("clean", "a")
@@ -176,7 +176,7 @@ def test_what_somebody_else_did_again_meanwhile_counts(site: ReplaySite) -> None
     assert site.work("left", "a").run_id == run
 
 
-def test_who_reads_the_bad_version_while_a_replay_runs_is_done_again_too(
+def test_late_readers_become_steps(
     site: ReplaySite,
 ) -> None:
     site.site.wire("late", ["clean"], ["late"])
@@ -196,7 +196,7 @@ def test_who_reads_the_bad_version_while_a_replay_runs_is_done_again_too(
     assert site.states()["late a"] == "done"
 
 
-def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> None:
+def test_lot_without_input_is_not_resubmitted(site: ReplaySite) -> None:
     site.start(dataset="left", lot="a")
     site.step()
     site.done("left", "a")
@@ -204,7 +204,7 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     site.step()
     assert (site.states()["join a"], site.output("join", "a").status) == ("pending", "READY")
     [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
-    assert waiting.note == "an input of it is RESUBMIT"
+    assert waiting.note == "an input is RESUBMIT"
     site.done("right", "a")
     site.site.do(HoldJob("boss", "no power", "ns", "join"))
     site.step()
@@ -214,17 +214,15 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
 
 
 def at_work(site: ReplaySite, lot: str) -> ClaimedLot:
-    """Somebody works on a lot of `apart` with what was there before."""
+    """Claim a lot of `apart` with the earlier inputs."""
     site.site.do(ResubmitLots("ann", "by hand", "ns", "apart", (lot,)))
     claim = site.site.claim("apart", lot)
     site.site.register("other", [lot])
     return claim
 
 
-def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
-    site: ReplaySite, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "penstock.replay")
+def test_log_has_begun_steps_only(site: ReplaySite, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "penstock.operations.replays")
     at_work(site, "a")
     site.start(job="apart")
     for _ in range(3):
@@ -235,10 +233,10 @@ def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
     assert caplog.messages == [f"step {begun.number} of replay {REPLAY} is going"]
 
 
-def test_the_log_says_of_each_step_that_it_is_done_with_its_job_and_lot(
+def test_log_has_job_and_lot_of_done_steps(
     site: ReplaySite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "penstock.replay")
+    caplog.set_level(logging.INFO, "penstock.operations.replays")
     caplog.handler.setFormatter(TextLines())
     site.start(dataset="left", lot="a")
     site.finish()
@@ -249,7 +247,7 @@ def test_the_log_says_of_each_step_that_it_is_done_with_its_job_and_lot(
     ]
 
 
-def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) -> None:
+def test_waiting_step_delays_no_other(site: ReplaySite) -> None:
     site.all_done("c")
     claim = at_work(site, "a")
     site.start(job="apart", max_running=1)
@@ -265,7 +263,7 @@ def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) 
     assert site.finish().done == 3
 
 
-def test_a_lot_from_outside_that_was_put_right_is_read_by_all_that_stood_on_it(
+def test_corrected_external_lot_is_read_again(
     site: ReplaySite,
 ) -> None:
     bad = site.output("raw", "a").version_id
@@ -274,7 +272,7 @@ def test_a_lot_from_outside_that_was_put_right_is_read_by_all_that_stood_on_it(
     assert site.finish().done == 4
 
 
-def test_what_was_held_for_a_newer_input_before_is_made_again(site: ReplaySite) -> None:
+def test_work_held_for_a_newer_input_is_repeated(site: ReplaySite) -> None:
     site.site.do(WireJob("ns", "left", stale=Stale.HOLD))
     site.site.now += SECOND
     bad = site.output("clean", "a").version_id
@@ -300,7 +298,7 @@ def test_steps_survive_a_claim_that_fails_once(site: ReplaySite) -> None:
     assert site.finish().done == 4
 
 
-def test_a_replay_that_is_not_there_is_not_found(site: ReplaySite) -> None:
+def test_unknown_replay_is_not_found(site: ReplaySite) -> None:
     with pytest.raises(NotFound, match="there is no replay"):
         site.replays.status("nothing")
     with pytest.raises(NotFound, match="there is no replay"):

@@ -1,4 +1,4 @@
-"""Work that a replay has not begun waits for its turn, whatever its job does with stale lots."""
+"""Unbegun work of a replay is reserved for it, whatever the stale rule of its job."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.locks.commands import HoldWork, ResubmitLots, WireJob
-from penstock.replay.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState
 from tests.contract.replay_site import DIAMOND, REPLAY, ReplaySite, open_replays
@@ -28,20 +28,20 @@ def site(database_url: str) -> Iterator[ReplaySite]:
 
 @pytest.fixture(params=[Stale.RERUN, Stale.HOLD])
 def ruled(site: ReplaySite, request: pytest.FixtureRequest) -> ReplaySite:
-    """All jobs have a rule of their own for what is stale, as arcs do."""
+    """All jobs have a stale rule, as arcs do."""
     for job in DIAMOND:
         site.site.do(WireJob("ns", job, stale=request.param))
     return site
 
 
 def begin(site: ReplaySite, **how: Any) -> None:
-    """A replay whose first step was just done."""
+    """Begin a replay and complete its first step."""
     site.start(dataset="clean", lot="a", **how)
     site.step()
     site.done("clean", "a")
 
 
-def test_work_that_waits_for_its_turn_is_set_going_by_the_replay_alone(ruled: ReplaySite) -> None:
+def test_only_the_replay_starts_reserved_work(ruled: ReplaySite) -> None:
     old = {name: ruled.output(name, "a") for name in ("left", "right", "join")}
     begin(ruled, max_running=1)
     assert ruled.ready() == set()  # nobody has moved the replay on
@@ -61,7 +61,7 @@ def test_work_that_waits_for_its_turn_is_set_going_by_the_replay_alone(ruled: Re
     assert ruled.turns() == {}
 
 
-def test_what_is_stale_waits_while_a_replay_is_paused(ruled: ReplaySite) -> None:
+def test_stale_work_waits_while_the_replay_is_paused(ruled: ReplaySite) -> None:
     ruled.start(dataset="clean", lot="a")
     ruled.step()
     ruled.replays.pause(REPLAY, "bob", "too much load")
@@ -78,7 +78,7 @@ def test_what_is_stale_waits_while_a_replay_is_paused(ruled: ReplaySite) -> None
     assert "its turn" not in ruled.why("join", "a")
 
 
-def test_what_is_stale_when_a_replay_is_cancelled_follows_its_own_rule(ruled: ReplaySite) -> None:
+def test_cancel_applies_the_stale_rule(ruled: ReplaySite) -> None:
     begin(ruled)
     now = ruled.replays.cancel(REPLAY, "bob", "wrong lot")
     assert (now.state, now.pending, now.stale) == (ReplayState.CANCELLED, 3, 2)
@@ -90,7 +90,7 @@ def test_what_is_stale_when_a_replay_is_cancelled_follows_its_own_rule(ruled: Re
         assert states == {"left": "HELD", "right": "HELD", "join": "DONE"}
 
 
-def test_what_becomes_stale_after_a_replay_was_cancelled_follows_its_own_rule(
+def test_stale_rule_applies_after_cancel(
     ruled: ReplaySite,
 ) -> None:
     ruled.start(dataset="clean", lot="a")
@@ -100,7 +100,7 @@ def test_what_becomes_stale_after_a_replay_was_cancelled_follows_its_own_rule(
     assert ruled.work("left", "a").state in ("READY", "HELD")
 
 
-def test_what_is_after_a_step_that_failed_stays_as_it_was_until_the_replay_has_ended(
+def test_work_after_a_failed_step_stays_until_the_end(
     ruled: ReplaySite,
 ) -> None:
     site, old = ruled, ruled.output("join", "a")
@@ -121,7 +121,7 @@ def test_what_is_after_a_step_that_failed_stays_as_it_was_until_the_replay_has_e
     assert site.work("join", "a").state == expected
 
 
-def test_a_lot_that_a_person_has_kept_is_still_kept_when_a_replay_is_cancelled(
+def test_cancel_keeps_holds_of_persons(
     site: ReplaySite,
 ) -> None:
     site.site.do(WireJob("ns", "left", stale=Stale.HOLD))
@@ -133,7 +133,7 @@ def test_a_lot_that_a_person_has_kept_is_still_kept_when_a_replay_is_cancelled(
     assert site.work("left", "a").state == "DONE"
 
 
-def test_what_somebody_resubmits_before_its_turn_is_made_once(ruled: ReplaySite) -> None:
+def test_resubmitted_work_is_done_once(ruled: ReplaySite) -> None:
     begin(ruled)
     ruled.site.do(ResubmitLots("ann", "by hand", "ns", "left", ("a",)))
     ruled.done("left", "a")
@@ -142,11 +142,13 @@ def test_what_somebody_resubmits_before_its_turn_is_made_once(ruled: ReplaySite)
     assert ruled.work("left", "a").run_id == run
 
 
-def test_work_that_waits_in_two_replays_follows_its_own_rule_when_both_have_ended(
+def test_work_in_two_replays_is_reserved_until_both_end(
     ruled: ReplaySite,
 ) -> None:
     begin(ruled)
-    ruled.replays.start(OTHER, "ann", "bad too", Target(namespace="ns", dataset="left", lot="a"))
+    ruled.replays.start(
+        OTHER, "ann", "bad too", ReplayTarget(namespace="ns", dataset="left", lot="a")
+    )
     ruled.replays.cancel(REPLAY, "bob", "wrong lot")
     assert ruled.work("left", "a").state == "DONE"
     assert ruled.work("right", "a").state in ("READY", "HELD")
@@ -154,7 +156,7 @@ def test_work_that_waits_in_two_replays_follows_its_own_rule_when_both_have_ende
     assert ruled.work("left", "a").state in ("READY", "HELD")
 
 
-def test_who_reads_the_bad_version_late_waits_for_a_turn_too(ruled: ReplaySite) -> None:
+def test_late_readers_are_reserved_too(ruled: ReplaySite) -> None:
     ruled.site.wire("late", ["clean"], ["late"])
     ruled.start(dataset="clean", lot="a")
     ruled.done("late", "a")

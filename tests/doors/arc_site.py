@@ -1,13 +1,13 @@
 """Arcs on a server of the test's own: declared over HTTP, run in the test's process."""
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.workload.task import Context
 from penstock.schema.admin import KeyRole
 from tests.doors.serving import Running, path, running
@@ -50,7 +50,7 @@ class ArcSite:
     """A server; `call` gives what it answers."""
 
     server: Running
-    executor: ThreadPoolExecutor
+    executor: LocalThreads
 
     def call(self, method: str, *segments: str, status: int = 200, **request: Any) -> Any:
         """Call a path below the API's base."""
@@ -123,7 +123,7 @@ def dataset(name: str, *more: str) -> tuple[str, ...]:
 @contextmanager
 def arc_site(database_url: str) -> Iterator[ArcSite]:
     """Arc make reads tick and writes raw by the hour; arc shout makes loud of raw, by parts."""
-    with running(database_url) as server, ThreadPoolExecutor(4) as executor:
+    with running(database_url) as server, LocalThreads(4) as executor:
         site = ArcSite(server, executor)
         site.declare("make", **MAKE)
         site.declare(

@@ -5,7 +5,6 @@ source `lake` are called by what they hold, because food's jobs read and name th
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.config import Settings
 from penstock.plane import Plane
 from penstock.schema.admin import KeyRole
@@ -96,7 +96,7 @@ class _Team:
 
     def run_arc(self, name: str, lot: str) -> None:
         plane, worker = self.server.plane, f"{self.namespace} worker"
-        with ThreadPoolExecutor(1) as executor:
+        with LocalThreads(1) as executor:
             at = (plane.catalog, plane.objects, executor, plane.clock)
             run_lot(*at, self.namespace, name, lot, owner=worker)
 

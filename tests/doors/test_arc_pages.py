@@ -1,4 +1,4 @@
-"""The pages on arcs: every command that they show is run, and does what they say."""
+"""The pages on arcs: all their commands run, and do what the pages show."""
 
 import os
 import re
@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """SQLite with local files, as people begin, or PostgreSQL with an S3 server."""
+    """SQLite with local files, or PostgreSQL with an S3 server."""
     if request.param == "sqlite":
         with running(sqlite_database(tmp_path / "penstock.db")) as found:
             yield found
@@ -31,7 +31,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
 
 
 def run_page(name: str, server: Running, folder: Path) -> str:
-    """Run the shell blocks of a page as one script, in an empty folder; what they printed."""
+    """Run the shell blocks of a page as one script in an empty folder; return their output."""
     blocks = re.findall(r"```sh\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
     if server.plane.objects.path("x") is None:  # only folders can be walked through
         blocks = [re.sub("^find .*", "", block, flags=re.MULTILINE) for block in blocks]

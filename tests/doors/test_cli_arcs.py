@@ -1,4 +1,4 @@
-"""`penstock arcs`: declared in files and modules, run by an engine of its own, seen, repaired."""
+"""`penstock arcs`: declaring in files and modules, running, showing and repairing."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ import pytest
 
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.engine.worker import ArcWorker
+from penstock.arcs.executors.local import LocalThreads
+from penstock.operations.steppers import operation_steppers
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
@@ -91,9 +92,10 @@ class Here:
     def station(self) -> Iterator[None]:
         """An engine in this process, while the block lasts."""
         plane = self.server.plane
-        with ThreadPoolExecutor(4) as executor:
+        with LocalThreads(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with ArcWorker(*at, owner="here", concurrency=4):
+            steppers = operation_steppers(plane.catalog, plane.clock)
+            with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):
                 yield
 
 
@@ -181,13 +183,13 @@ def test_arrivals_are_listed_shown_and_deleted(here: Here) -> None:
     assert penstock("arrivals", "list").text == ""
 
 
-def test_hints_can_be_typed_whatever_a_lot_is_called(here: Here) -> None:
+def test_hints_quote_unusual_lot_names(here: Here) -> None:
     assert here.penstock("arcs", "apply", "arcs.toml").code == 0
     told = here.penstock("arcs", "show", "sort", "L 1 $x").err
     assert "`penstock why shop/sort 'L 1 $x'`" in told
 
 
-def test_arcs_of_a_file_are_applied_together_or_not_at_all(here: Here) -> None:
+def test_arcs_of_a_file_are_applied_atomically(here: Here) -> None:
     text = """
 namespace = "shop"
 [arcs.first]
@@ -214,7 +216,7 @@ workload = ["true"]
     assert "shop/first" in here.penstock("arcs", "list").text
 
 
-def test_applying_shows_what_changes_and_changes_no_more_than_that(here: Here) -> None:
+def test_apply_shows_and_makes_the_changes(here: Here) -> None:
     penstock = here.penstock
     empty = penstock("arcs", "list")
     assert (empty.code, empty.out) == (0, "")
@@ -243,7 +245,7 @@ def test_applying_shows_what_changes_and_changes_no_more_than_that(here: Here) -
 
 
 @only_sqlite
-def test_a_module_declares_arcs_and_one_lot_is_run_by_hand(applied: Here) -> None:
+def test_arcs_of_a_module_run_one_lot(applied: Here) -> None:
     penstock = applied.penstock
     assert "arc shop/total is created" in penstock("arcs", "apply", "loads").text
     assert "arc shop/total is unchanged" in penstock("arcs", "apply", "loads.py").text
@@ -263,7 +265,7 @@ def test_a_module_declares_arcs_and_one_lot_is_run_by_hand(applied: Here) -> Non
 
 
 @only_sqlite
-def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here) -> None:
+def test_stopping_engine_finishes_running_lots(applied: Here) -> None:
     waits = 'while ! test -e go; do sleep 0.05; done; echo x > "$PENSTOCK_OUTPUT/x"'
     slow = (
         '[arcs.slow]\nnamespace = "shop"\ninputs = ["tick"]\noutputs = ["slow"]\n'
@@ -297,7 +299,7 @@ def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here)
 
 
 @only_sqlite
-def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
+def test_failed_lots_are_cleaned_and_backfilled(applied: Here) -> None:
     penstock = applied.penstock
     with applied.station():
         until(lambda: applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1})
@@ -347,7 +349,7 @@ def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
 
 
 @only_sqlite
-def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
+def test_removing_a_lot_records_the_reason(applied: Here) -> None:
     penstock = applied.penstock
     with applied.station():
         until(lambda: applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1})

@@ -1,4 +1,4 @@
-"""`penstock provenance`, `verify` and `check` when something is wrong, and over HTTP."""
+"""`penstock provenance`, `verify` and `check` with faults, and over HTTP."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def penstock(capsys: pytest.CaptureFixture[str]) -> Terminal:
 
 
 def spoil(site: ArcSite, name: str) -> Path:
-    """Write over a file of a dataset's lot."""
+    """Overwrite a file of a dataset's lot."""
     path = sorted(site.folder.glob(f"data/**/name={name}/**/*.txt"))[0]
     path.write_text("spoilt")
     return path
@@ -49,7 +49,7 @@ def test_json_has_everything(site: ArcSite, penstock: Terminal) -> None:
     assert {file["part"] for file in versions["loud"]["contents"]["files"]} == {"day=1", "day=2"}
 
 
-def test_what_is_asked_wrongly_is_refused_in_words(site: ArcSite, penstock: Terminal) -> None:
+def test_wrong_questions_are_refused(site: ArcSite, penstock: Terminal) -> None:
     both = penstock("provenance", "shop/loud", LOT, "--json", "--prov")
     assert (both.code, "choose one" in both.complaint) == (2, True)
     unknown = penstock("provenance", "shop/loud", "20261115PT1H07")
@@ -61,9 +61,7 @@ def test_what_is_asked_wrongly_is_refused_in_words(site: ArcSite, penstock: Term
     assert (lost.code, "there is no lot" in lost.complaint) == (1, True)
 
 
-def test_what_cannot_be_a_number_of_runs_or_files_is_a_wrong_command(
-    site: ArcSite, penstock: Terminal
-) -> None:
+def test_invalid_numbers_are_refused(site: ArcSite, penstock: Terminal) -> None:
     for flag in ("--depth", "--files"):
         refused = penstock("provenance", "shop/loud", LOT, flag, "-1")
         assert (refused.code, flag in refused.err) == (2, True)
@@ -72,7 +70,7 @@ def test_what_cannot_be_a_number_of_runs_or_files_is_a_wrong_command(
 
 
 @pytest.mark.parametrize("columns", [None, "60"])
-def test_nothing_is_cut_from_what_is_told(
+def test_long_texts_are_not_cut(
     site: ArcSite, penstock: Terminal, monkeypatch: pytest.MonkeyPatch, columns: str | None
 ) -> None:
     monkeypatch.delenv("COLUMNS")
@@ -89,11 +87,11 @@ def test_nothing_is_cut_from_what_is_told(
     loud, raw, _ = found["versions"]
     assert loud["run"]["jobVersion"] in told
     assert loud["contents"]["digest"] in told
-    assert "wasnotedwhenitwaspublished" in told
+    assert "wasrecordedwhenitwaspublished" in told
     assert all(file["digest"] in told for file in raw["contents"]["files"])
 
 
-def test_what_is_met_again_was_drawn_above(site: ArcSite, penstock: Terminal) -> None:
+def test_repeated_versions_refer_to_the_first(site: ArcSite, penstock: Terminal) -> None:
     shout = {"workload": {"function": f"{HERE}:shout"}}
     for name, reads in (("far", ("raw",)), ("top", ("raw", "far", "loud"))):
         inputs = [{"dataset": each} for each in reads]
@@ -110,7 +108,7 @@ def test_what_is_met_again_was_drawn_above(site: ArcSite, penstock: Terminal) ->
 
 
 @pytest.mark.parametrize("dataset", ["raw", "loud"])  # whole, and by parts
-def test_the_files_of_a_version_that_was_removed_are_shown_as_such(
+def test_files_of_removed_versions_are_marked(
     site: ArcSite, penstock: Terminal, dataset: str
 ) -> None:
     before = penstock("provenance", f"shop/{dataset}", LOT, "--json").document["versions"][0]
@@ -126,7 +124,7 @@ def test_the_files_of_a_version_that_was_removed_are_shown_as_such(
     assert (verified.code, "the data of 1 version was removed before" in verified.out) == (0, True)
 
 
-def test_a_fault_is_named_and_the_exit_code_tells(site: ArcSite, penstock: Terminal) -> None:
+def test_fault_is_named_and_sets_the_exit_code(site: ArcSite, penstock: Terminal) -> None:
     path = spoil(site, "raw")
     assert penstock("verify", "shop/loud").code == 0
     found = penstock("verify", "shop/loud", "--upstream")
@@ -139,9 +137,7 @@ def test_a_fault_is_named_and_the_exit_code_tells(site: ArcSite, penstock: Termi
     assert (fault["lot"], said["done"]["faults"], said["done"]["files"]) == (LOT, 1, 4)
 
 
-def test_a_lot_whose_manifest_is_lost_is_not_shown_as_if_it_had_none(
-    site: ArcSite, penstock: Terminal
-) -> None:
+def test_lost_manifest_is_shown_as_lost(site: ArcSite, penstock: Terminal) -> None:
     for manifest in (site.folder / "datasets").glob("**/name=raw/**/attempt=*/**/*.json"):
         manifest.unlink()
     shown = penstock("lots", "show", "shop/raw", LOT)
@@ -160,14 +156,14 @@ def test_a_fault_of_a_manifest_names_it_once(site: ArcSite, penstock: Terminal) 
     )
     whole[0].write_text("spoilt")
     [line] = penstock("verify", "shop/raw", LOT).err.splitlines()
-    assert (line.count("attempt="), "was noted when it was published" in line) == (1, True)
+    assert (line.count("attempt="), "was recorded when it was published" in line) == (1, True)
     [part, *_] = [path for path in parts if "part=" in str(path)]
     part.unlink()
     [line] = penstock("verify", "shop/loud", LOT).err.splitlines()
     assert str(part.relative_to(site.folder)) in line
 
 
-def test_a_check_tells_what_does_not_hold(site: ArcSite, penstock: Terminal) -> None:
+def test_check_shows_violations(site: ArcSite, penstock: Terminal) -> None:
     spoil(site, "loud")
     assert penstock("check").code == 0
     found = penstock("check", "--deep")
@@ -201,7 +197,7 @@ def test_both_clients_read_the_lines_as_they_come(site: ArcSite) -> None:
     assert asyncio.run(_verified(url))[-1] == "end"
 
 
-def test_who_may_ask(site: ArcSite) -> None:
+def test_roles_limit_provenance(site: ArcSite) -> None:
     admin = site.key(KeyRole.ADMIN)
     reader, writer = site.key(KeyRole.READER), site.key(KeyRole.WRITER)
     one = site.key(KeyRole.ADMIN, "shop")

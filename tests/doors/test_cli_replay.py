@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.arcs.engine.worker import ArcWorker
-from penstock.replay.replays import Replays
+from penstock.arcs.executors.local import LocalThreads
+from penstock.operations.replays.service import Replays
 from penstock.schema.admin import KeyRole
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
@@ -72,10 +72,10 @@ class Here:
     def station(self) -> Iterator[None]:
         """An engine in this process that moves replays on, while the block lasts."""
         plane = self.server.plane
-        movers = (Replays(plane.catalog, plane.clock).step_all,)
-        with ThreadPoolExecutor(4) as executor:
+        steppers = (Replays(plane.catalog, plane.clock).step_all,)
+        with LocalThreads(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with ArcWorker(*at, owner="here", concurrency=4, movers=movers):
+            with ArcWorker(*at, owner="here", concurrency=4, steppers=steppers):
                 yield
 
     def call(self, method: str, *segments: str, status: int = 200, **request: Any) -> Any:
@@ -127,7 +127,7 @@ def lines(outcome: Outcome) -> list[str]:
     return [" ".join(line.split()[:4]) for line in outcome.text.splitlines()]
 
 
-def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> None:
+def test_plan_is_a_tree_with_costs(here: Here) -> None:
     before = here.runs("monday")
     planned = here.penstock("replays", "start", *OF_CLEAN)
     assert lines(planned)[:5] == [
@@ -147,7 +147,7 @@ def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> N
     assert here.penstock("replays", "list").err.startswith("there are no replays")
 
 
-def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here: Here) -> None:
+def test_replay_runs_affected_work_only(here: Here) -> None:
     monday, tuesday = here.runs("monday"), here.runs("tuesday")
     begun = here.penstock("replays", "start", *OF_CLEAN, *DO_IT)
     assert begun.text.strip() == REPLAY
@@ -168,7 +168,7 @@ def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here
 
 
 @only_sqlite
-def test_a_step_that_fails_is_named_and_the_exit_code_tells(here: Here) -> None:
+def test_failed_step_is_named_and_sets_the_exit_code(here: Here) -> None:
     (here.folder / "broken").touch()
     with here.station():
         watched = here.penstock("replays", "start", *OF_CLEAN, *DO_IT, "--watch", "--json")
@@ -228,7 +228,7 @@ def test_a_wrong_replay_is_refused_in_one_line(here: Here) -> None:
 
 
 @only_sqlite
-def test_a_job_or_some_time_can_be_bad(here: Here) -> None:
+def test_target_is_a_job_or_a_range(here: Here) -> None:
     def planned(*arguments: str) -> set[str]:
         steps = here.penstock("replays", "start", *arguments, "--json").document["steps"]
         return {f"{step['job']} {step['lot']}" for step in steps}
@@ -243,7 +243,7 @@ def test_a_job_or_some_time_can_be_bad(here: Here) -> None:
 
 
 @only_sqlite
-def test_who_may_see_and_do_what(here: Here) -> None:
+def test_roles_limit_replays(here: Here) -> None:
     body = {"namespace": "shop", "dataset": "clean", "lot": "monday", "why": "bad digest"}
     query = {"namespace": "shop", "dataset": "clean", "lot": "monday"}
     reader = here.server.key("reader", KeyRole.READER)

@@ -1,4 +1,4 @@
-"""`penstock.testing`: servers, lots and arcs for tests of users' own."""
+"""`penstock.testing`: servers, lots and arcs in tests of users."""
 
 import asyncio
 import subprocess
@@ -42,7 +42,7 @@ def server() -> Iterator[Server]:
 
 @penstock.arc(namespace="shop", inputs=["raw"], outputs=["loud", "quiet"])
 def shout(context: Context) -> None:
-    """Two outputs; a lot that says `bad` fails."""
+    """Write two outputs; a lot with `bad` fails."""
     assert threading.current_thread() is threading.main_thread()
     for uri in context.uris:
         text = context.read(uri)
@@ -55,12 +55,12 @@ def shout(context: Context) -> None:
 
 @penstock.arc(namespace="shop", inputs=["loud"], outputs=["parts"], parts="{name}.txt")
 def cut(context: Context) -> None:
-    """Each file is a part."""
+    """Split into a part for each file."""
     for uri in context.uris:
         context.write("made", context.part.encode() + context.read(uri))
 
 
-def test_a_server_is_there_for_a_block_and_leaves_nothing(tmp_path: Path) -> None:
+def test_server_lasts_for_a_block_and_leaves_nothing(tmp_path: Path) -> None:
     threads = threading.active_count()
     with penstock.testing.server(tmp_path / "kept") as server:
         assert server.client().is_ready()
@@ -109,7 +109,7 @@ def test_an_arc_is_run_inline_on_a_lot(server: Server) -> None:
     assert {"dataset:shop:raw", "job:shop:shout"} <= {node.id for node in graph}
 
 
-def test_a_lot_that_fails_or_is_not_ready_says_why(server: Server) -> None:
+def test_failed_or_unready_lot_has_a_reason(server: Server) -> None:
     server.put_lot("shop/raw", "1", {"a.txt": b"bad"})
     with pytest.raises(ArcFailed, match="ValueError: that is bad"):
         server.run_arc(shout, "1")
@@ -120,7 +120,7 @@ def test_a_lot_that_fails_or_is_not_ready_says_why(server: Server) -> None:
         server.run_arc(len, "1")
 
 
-def test_a_lot_can_be_put_anew(server: Server) -> None:
+def test_lot_can_be_put_again(server: Server) -> None:
     server.put_lot("shop/raw", "1", {"a.txt": b"one"})
     server.put_lot("shop/raw", "1", {"b.txt": b"two"})
     assert server.read_lot("shop/raw", "1") == {"b.txt": b"two"}
@@ -128,7 +128,7 @@ def test_a_lot_can_be_put_anew(server: Server) -> None:
     assert server.client().manifest("shop", "raw", "2").state == "empty"
 
 
-def test_the_plugin_gives_every_test_a_server_of_its_own(tmp_path: Path) -> None:
+def test_plugin_gives_each_test_a_server(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(A_TEST)
     plugin = ["-p", "no:cacheprovider"]
     done = subprocess.run(
@@ -141,7 +141,7 @@ def test_the_plugin_gives_every_test_a_server_of_its_own(tmp_path: Path) -> None
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_plugin_costs_nothing_where_it_is_not_used() -> None:
+def test_unused_plugin_imports_nothing() -> None:
     code = (
         "import sys, penstock.testing.plugin; "
         "print([name for name in sys.modules if name.startswith('penstock.')])"

@@ -1,4 +1,4 @@
-"""Who works on the lots of an arc over HTTP: its engine, and nobody else by claims or events."""
+"""Lots of arcs over HTTP: only engines work on them, not other claims or events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,9 +27,7 @@ def site(database_url: str) -> Iterator[ArcSite]:
     [{}, {"lots": [LOT]}, {"inputs": [{"namespace": "shop", "name": "raw"}], "outputs": []}],
     ids=["any", "one", "wired"],
 )
-def test_the_lots_of_an_arc_are_claimed_by_its_engine_alone(
-    site: ArcSite, asked: dict[str, Any]
-) -> None:
+def test_only_the_engine_claims_lots_of_an_arc(site: ArcSite, asked: dict[str, Any]) -> None:
     refusal = site.refused("POST", *JOB, "claims", status=409, owner="ann", **asked)
     assert "penstock arcs run shop/make LOT" in refusal
     assert site.call("GET", *arc("make"))["counts"]["ready"] == 1
@@ -37,7 +35,7 @@ def test_the_lots_of_an_arc_are_claimed_by_its_engine_alone(
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one", "several"])
-def test_the_lots_of_an_arc_are_published_by_its_engine_alone(site: ArcSite, at_once: bool) -> None:
+def test_only_the_engine_publishes_lots_of_an_arc(site: ArcSite, at_once: bool) -> None:
     claiming = ClaimArcLots("shop", "make", "engine", 1)
     (claim,) = site.server.plane.catalog.submit(claiming).result().claims
     if at_once:
@@ -53,7 +51,7 @@ def test_the_lots_of_an_arc_are_published_by_its_engine_alone(site: ArcSite, at_
     assert site.run("make", LOT)
 
 
-def test_the_job_of_an_arc_that_is_forgotten_is_claimed_like_any_other(site: ArcSite) -> None:
+def test_job_of_a_deleted_arc_can_be_claimed(site: ArcSite) -> None:
     site.call("DELETE", *arc("make"))
     (claim,) = site.call("POST", *JOB, "claims", json={"owner": "ann"})["claims"]
     assert claim["lot"] == LOT
@@ -86,7 +84,7 @@ def test_an_event_takes_no_lot_of_an_arc(site: ArcSite) -> None:
     assert site.call("GET", *dataset("raw", "lots", LOT, "manifest"))["state"] == "complete"
 
 
-def test_an_event_that_would_take_one_is_refused_where_the_job_asks_for_that(site: ArcSite) -> None:
+def test_strict_job_refuses_such_events(site: ArcSite) -> None:
     site.call("PUT", *JOB, "wiring", json={"enforced": True})
     refusal = site.refused("POST", "lineage", status=409, **event(RUN, "START"))
     assert "an engine makes the lots of this job" in refusal
@@ -94,9 +92,7 @@ def test_an_event_that_would_take_one_is_refused_where_the_job_asks_for_that(sit
 
 
 @pytest.mark.parametrize("kind", ["COMPLETE", "FAIL", "ABORT"])
-def test_the_end_of_a_run_that_an_engine_has_begun_is_left_to_the_engine(
-    site: ArcSite, kind: str
-) -> None:
+def test_events_do_not_end_runs_of_engines(site: ArcSite, kind: str) -> None:
     seen: list[tuple[str, str]] = []
 
     def tell() -> None:
@@ -115,7 +111,7 @@ def test_the_end_of_a_run_that_an_engine_has_begun_is_left_to_the_engine(
     assert kind in [one["eventType"] for one in kept]
 
 
-def test_a_job_becomes_an_arc_when_nobody_works_on_its_lots(site: ArcSite) -> None:
+def test_job_without_running_lots_becomes_an_arc(site: ArcSite) -> None:
     site.call("DELETE", *arc("make"))
     site.call("POST", "lineage", status=201, json=event(RUN, "START"))
     refusal = site.refused("PUT", *arc("make"), status=409, **MAKE)

@@ -1,4 +1,4 @@
-"""Arcs over HTTP: declared, shown with their lots, cleaned, synced; manifests, gaps, backfills."""
+"""Arcs over HTTP: declared, shown, cleaned and synced; manifests, gaps, backfills."""
 
 import json
 import shutil
@@ -63,7 +63,7 @@ def test_an_arc_is_shown_as_it_was_declared(site: ArcSite) -> None:
     assert site.call("GET", "arcs", params={"namespace": "other"}) == {"arcs": []}
 
 
-def test_an_arc_that_is_forgotten_is_gone_and_its_job_is_not(site: ArcSite) -> None:
+def test_deleted_arc_leaves_its_job(site: ArcSite) -> None:
     assert site.call("DELETE", *arc("shout")) == {}
     assert "penstock arcs list" in site.refused("GET", *arc("shout"), status=404)
     site.call("GET", "namespaces", "shop", "jobs", "shout")
@@ -104,9 +104,7 @@ def test_the_audit_log_records_the_declared_command(site: ArcSite) -> None:
         ({"parts": {}}, "name one"),
     ],
 )
-def test_an_arc_that_cannot_work_is_refused(
-    site: ArcSite, change: dict[str, Any], told: str
-) -> None:
+def test_impossible_arcs_are_refused(site: ArcSite, change: dict[str, Any], told: str) -> None:
     said = {
         "inputs": [{"dataset": "a"}],
         "outputs": [{"dataset": "b"}],
@@ -116,7 +114,7 @@ def test_an_arc_that_cannot_work_is_refused(
     site.refused("GET", *arc("new"), status=404)
 
 
-def test_who_may_declare_and_see_arcs(site: ArcSite) -> None:
+def test_roles_limit_arcs(site: ArcSite) -> None:
     said: dict[str, Any] = {
         "inputs": [{"dataset": "a"}],
         "outputs": [{"dataset": "b"}],
@@ -133,14 +131,12 @@ def test_who_may_declare_and_see_arcs(site: ArcSite) -> None:
     site.refused("GET", *arc("new"), status=403, headers=other)
 
 
-def test_lots_are_counted_by_where_they_stand(worked: ArcSite) -> None:
+def test_lots_are_counted_by_state(worked: ArcSite) -> None:
     assert counts(worked, "make") == {"complete": 2, "partial": 1, "ready": 1, "held": 1}
     assert counts(worked, "shout") == {"complete": 1, "ready": 1}
 
 
-def test_what_is_not_counted_to_the_end_is_told(
-    worked: ArcSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limited_counts_are_marked(worked: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "COUNTED_MAX", 1)
     monkeypatch.setattr(overview, "DONE_COUNTED_MAX", 2)
     found = worked.call("GET", *arc("make"))["counts"]
@@ -194,7 +190,7 @@ def test_a_lot_shows_its_parts_its_failures_and_its_manifests(worked: ArcSite) -
     assert "penstock why shop/make 20261115PT1H09" in told
 
 
-def test_cleaning_removes_nothing_that_was_published_however_the_job_is_wired_since(
+def test_cleaning_after_rewiring_keeps_published_data(
     worked: ArcSite,
 ) -> None:
     there = list(worked.folder.glob(f"d*/**/lot={LOT}/**/*.*"))
@@ -208,7 +204,7 @@ def test_cleaning_removes_nothing_that_was_published_however_the_job_is_wired_si
     assert manifest["state"] == "complete"
 
 
-def test_state_keys_are_made_anew_from_the_database(worked: ArcSite) -> None:
+def test_state_keys_are_rebuilt_from_the_database(worked: ArcSite) -> None:
     before = worked.state_keys()
     assert f"{OF_MAKE}/lot={LOT}/complete.arc" in before
     known = worked.folder / "datasets/namespace=shop/name=raw/version=1"
@@ -231,7 +227,7 @@ def test_state_keys_are_made_anew_from_the_database(worked: ArcSite) -> None:
     assert worked.call("POST", *arc("make", "sync"), json={})["lost"] == 2
 
 
-def test_an_arc_whose_job_was_wired_otherwise_is_synced_for_what_it_writes_now(
+def test_sync_after_rewiring_follows_current_outputs(
     worked: ArcSite,
 ) -> None:
     said = worked.call("GET", *arc("make"))
@@ -274,7 +270,7 @@ def test_the_manifest_of_a_lot_has_the_items_of_its_parts(worked: ArcSite) -> No
     worked.refused("GET", *loud, status=404, params={"version": other})
 
 
-def test_a_backfill_is_planned_begun_stopped_and_resumed(worked: ArcSite) -> None:
+def test_backfill_is_planned_started_paused_and_resumed(worked: ArcSite) -> None:
     start = arc("make", "backfills")
     body = {"from": LOT, "to": "20261115PT1H04", "maxRunning": 2}
     plan = worked.call("POST", *start, json={**body, "dryRun": True})
@@ -315,9 +311,7 @@ def test_backfills_of_another_namespace_are_not_shown(worked: ArcSite) -> None:
     worked.refused("POST", *arc("make", "backfills"), status=403, headers=writer, **body)
 
 
-def test_where_objects_arrive_is_declared_shown_and_forgotten(
-    site: ArcSite, tmp_path: Path
-) -> None:
+def test_arrivals_are_declared_shown_and_deleted(site: ArcSite, tmp_path: Path) -> None:
     at = dataset("landed", "arrival")
     said: dict[str, Any] = {"location": str(tmp_path / "in"), "interval": "PT1H", "graceSeconds": 5}
     shown = site.call("PUT", *at, json=said)

@@ -1,4 +1,4 @@
-"""docs/provenance.md: every command that it shows is run, and does what it says."""
+"""docs/provenance.md: all its commands run, and do what the page shows."""
 
 import json
 import re
@@ -27,16 +27,14 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
 
 
 def commands() -> list[list[str]]:
-    """What stands in the page's shell blocks, without `penstock`."""
+    """The commands in the page's shell blocks, without `penstock`."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
     assert all(line[0] == "penstock" for line in lines)
     return [line[1:] for line in lines]
 
 
-def test_every_command_of_the_page_does_what_it_says(
-    site: ArcSite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_of_the_page_work(site: ArcSite, capsys: pytest.CaptureFixture[str]) -> None:
     penstock = Terminal(capsys)
     shown, cut, prov, verified, checked = [penstock(*line) for line in commands()]
     assert [line.split()[1:3] for line in shown.text.splitlines() if "■" in line] == [

@@ -15,7 +15,7 @@ _DURATION = re.compile(r"\b[\d.]+ (ms|s|min)\b")
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_every_block_does_what_the_page_says(database_url: str, tmp_path: Path) -> None:
+def test_blocks_of_the_page_work(database_url: str, tmp_path: Path) -> None:
     kinds = [kind for kind, _ in _BLOCK.findall(PAGE.read_text())]
     assert kinds == ["toml", "sh", "sh", "text", "sh", "text"]
     last = Outcome(1, "", "nothing was run")
@@ -39,5 +39,5 @@ def test_every_block_does_what_the_page_says(database_url: str, tmp_path: Path) 
 
 
 def _plain(text: str) -> str:
-    """The text without what is different each time."""
+    """Return the text without parts that vary."""
     return _DURATION.sub("…", text)

@@ -13,8 +13,8 @@ DUTIES = (
     "sweep failed",
     "delivery failed",
     "the engine could not look for work",
-    "nothing was watched",
-    "backfills were not moved on",
+    "the watcher failed",
+    "operations were not stepped",
 )
 
 

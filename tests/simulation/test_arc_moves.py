@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.arcs.commands import ApplyArc, ClaimArcLots, FailLot, NoteAttempts, PublishLot
+from penstock.arcs.commands import ApplyArc, ClaimArcLots, FailLot, PublishLot, RecordAttempts
 from penstock.arcs.overview import list_arc_lots
 from penstock.arcs.queries import attempts_of
 from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
@@ -127,7 +127,7 @@ class Story:
         lot = self.chance.choice(LOTS)
         with self.site.catalog.read() as tx:
             runs = tuple((each.run_id, ()) for each in attempts_of(tx, ARC_ID, lot))
-        self.send(NoteAttempts(ARC_ID, lot, runs, ManifestState.REMOVED))
+        self.send(RecordAttempts(ARC_ID, lot, runs, ManifestState.REMOVED))
 
 
 def test_random_commands_make_only_transitions_of_the_arc_table(tmp_path: Path) -> None:

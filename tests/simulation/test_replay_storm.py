@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.commands import PublishLot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.clock import SECOND
 from penstock.config import Settings
 from penstock.errors import PenstockError
@@ -26,9 +26,9 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
+from penstock.operations.replays.target import ReplayTarget
 from penstock.provenance.checks import catalog, locks, operations
 from penstock.provenance.checks.run import check
-from penstock.replay.target import Target
 from penstock.schema.locks import Stale
 from penstock.states import ReplayState, StepState
 from penstock.store.write_queue import Command
@@ -50,7 +50,7 @@ class Storm:
 
     here: ReplaySite
     random: random.Random
-    threads: ThreadPoolExecutor
+    threads: LocalThreads
     claims: list[ClaimedLot] = field(default_factory=list)
     replays: list[str] = field(default_factory=list)
 
@@ -67,9 +67,9 @@ class Storm:
     def start(self) -> None:
         one = self.random.choice(DATASETS)
         targets = [
-            Target(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
-            Target(namespace="ns", job=self.random.choice(list(DIAMOND))),
-            Target(namespace="ns", dataset="clean", start=0, end=NEVER),
+            ReplayTarget(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
+            ReplayTarget(namespace="ns", job=self.random.choice(list(DIAMOND))),
+            ReplayTarget(namespace="ns", dataset="clean", start=0, end=NEVER),
         ]
         target, name = self.random.choice(targets), ids.derived_id(self.random.choice("abc"))
         self._twice(lambda: self.here.replays.start(name, "ann", "bad", target, max_running=2))
@@ -179,7 +179,7 @@ def broken_invariants(here: ReplaySite) -> list[str]:
 def test_invariants_hold_and_every_replay_ends(here: ReplaySite, number: int) -> None:
     for job in DIAMOND:
         here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
-    with ThreadPoolExecutor(2) as threads:
+    with LocalThreads(2) as threads:
         storm = Storm(here, random.Random(number), threads)
         for _ in range(ACTIONS // 4):
             for _ in range(4):

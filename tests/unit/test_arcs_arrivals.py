@@ -1,4 +1,4 @@
-"""Which object belongs to which lot: times in keys, intervals that close, late policies."""
+"""The assignment of objects to lots: times in keys, closing intervals, late policies."""
 
 import time
 from collections import Counter
@@ -14,14 +14,14 @@ from penstock.arcs.arrivals.arrival import (
     Candidate,
     Placed,
     Sighting,
-    checked,
-    closing_until,
+    check_arrival,
     decide,
+    divide_decision,
+    find_closing_end,
     first_moment,
     from_text,
     is_unchanged,
     lot_span,
-    steps,
     to_text,
 )
 from penstock.arcs.arrivals.key_patterns import KeyPattern
@@ -68,7 +68,7 @@ def arrival(
         ("*/{epoch}", "x/y/1675727526500001", "2023-02-06T23:52:06.500001Z"),
     ],
 )
-def test_a_key_tells_its_time(pattern: str, key: str, told: str) -> None:
+def test_key_has_a_time(pattern: str, key: str, told: str) -> None:
     at = KeyPattern(pattern).time_of(key)
     assert at is not None
     assert format_time(at) == told
@@ -86,11 +86,11 @@ def test_a_key_tells_its_time(pattern: str, key: str, told: str) -> None:
         ("in-{epoch}", "in-12345678901"),
     ],
 )
-def test_a_key_that_does_not_fit_tells_nothing(pattern: str, key: str) -> None:
+def test_unmatched_key_has_no_time(pattern: str, key: str) -> None:
     assert KeyPattern(pattern).time_of(key) is None
 
 
-def test_a_key_names_its_lot() -> None:
+def test_key_has_a_lot() -> None:
     pattern = KeyPattern("batch={lot}/")
     assert pattern.lot_of("batch=week 7/a.csv") == "week 7"
     assert pattern.lot_of("other=week 7/a.csv") is None
@@ -109,12 +109,12 @@ def test_a_key_names_its_lot() -> None:
         ("{lot}", ""),
     ],
 )
-def test_where_keys_sort_by_time_a_listing_can_begin_late(pattern: str, begins: str) -> None:
+def test_listing_of_sorted_keys_can_begin_late(pattern: str, begins: str) -> None:
     assert KeyPattern(pattern).before(NOON) == begins
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 4_000_000_000))
-def test_no_key_of_a_later_time_sorts_before_where_a_listing_begins(one: int, two: int) -> None:
+def test_listing_omits_no_later_key(one: int, two: int) -> None:
     pattern = KeyPattern("in/{year}-{month}-{day}/{hour}{minute}")
     first, second = sorted((one * SECOND, two * SECOND))
     key = time.strftime("in/%Y-%m-%d/%H%M", time.gmtime(second // SECOND))
@@ -134,8 +134,8 @@ def test_no_key_of_a_later_time_sorts_before_where_a_listing_begins(one: int, tw
         ({"location": "ftp://there"}, "is no object store"),
         ({"time": TimeFrom.EVENT}, "go together"),
         ({"pattern": "{epoch}"}, "go together"),
-        ({"pattern": "{year}{month}{day}{hour}", "time": TimeFrom.EVENT}, "tells no minute"),
-        ({"pattern": "{year}{month}", "time": TimeFrom.EVENT}, "does not tell the day"),
+        ({"pattern": "{year}{month}{day}{hour}", "time": TimeFrom.EVENT}, "has no minute"),
+        ({"pattern": "{year}{month}", "time": TimeFrom.EVENT}, "has no day"),
         ({"pattern": "{year}{week}", "time": TimeFrom.EVENT}, "{week}, which is none of"),
         ({"pattern": "no field", "time": TimeFrom.EVENT}, "one of the three"),
         ({"pattern": "{epoch}{lot}", "time": TimeFrom.EVENT}, "one of the three"),
@@ -144,15 +144,15 @@ def test_no_key_of_a_later_time_sorts_before_where_a_listing_begins(one: int, tw
         ({"start": "yesterday"}, "is not a time"),
     ],
 )
-def test_a_declaration_that_cannot_work_is_refused(changes: dict[str, str], message: str) -> None:
+def test_impossible_declarations_are_refused(changes: dict[str, str], message: str) -> None:
     said = {"dataset": "raw", "location": "/landing", "interval": "PT5M", **changes}
     with pytest.raises(Invalid, match=message):
-        checked(Arrival(**said))  # type: ignore[arg-type]
+        check_arrival(Arrival(**said))  # type: ignore[arg-type]
 
 
-def test_a_declaration_is_kept_as_it_is() -> None:
+def test_declaration_survives_encoding() -> None:
     said = arrival(late=Late.NEXT)
-    assert from_text(to_text(checked(said))) == said
+    assert from_text(to_text(check_arrival(said))) == said
 
 
 def test_the_first_lot_is_whole() -> None:
@@ -165,14 +165,12 @@ def test_an_interval_closes_a_grace_time_after_its_end(interval: Interval) -> No
     said = arrival(interval, grace_seconds=90)
     start = NOON - 12 * HOUR
     end = start + interval.length
-    assert closing_until(said, start, end + 90 * SECOND - 1) == start
-    assert closing_until(said, start, end + 90 * SECOND) == end
+    assert find_closing_end(said, start, end + 90 * SECOND - 1) == start
+    assert find_closing_end(said, start, end + 90 * SECOND) == end
 
 
 @pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25", "2024-02-29", "2026-12-31"])
-def test_a_day_has_as_many_lots_as_any_other_whatever_clocks_on_walls_do(
-    day: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_day_has_the_same_number_of_lots(day: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
@@ -197,7 +195,7 @@ def placed(number: int, lot: str, state: Placed = Placed.ASSIGNED) -> ArrivedRow
     return ArrivedRow(DATASET, one.uri, lot, state, one.size, one.mark, refused, NOON, NOON)
 
 
-def test_an_object_is_unchanged_as_long_as_its_mark_is() -> None:
+def test_same_mark_means_unchanged() -> None:
     assert is_unchanged(seen(1), placed(1, "a"))
     assert not is_unchanged(seen(1, "2"), placed(1, "a"))
     noted = ArrivedRow(DATASET, seen(1).uri, "a", Placed.ASSIGNED, 11, "1", "2", NOON, NOON)
@@ -208,7 +206,7 @@ def test_a_refused_change_leaves_the_object_in_its_lot() -> None:
     changed = Candidate(seen(1, "2"), "b", placed(1, "a"), is_late=True)
     decision = decide(arrival(late=Late.REFUSE), DATASET, [changed], None, NOON + 1)
     assert decision.lots == {}
-    [noted] = decision.noted
+    [noted] = decision.refused
     assert (noted.lot, noted.state, noted.mark, noted.refused) == ("a", "assigned", "1", "2")
 
 
@@ -235,9 +233,9 @@ def test_steps_place_every_object_once_and_close_in_order(
     said = arrival(late=late, missing=missing)
     until = NOON + max(25, intervals) * 5 * MINUTE
     decision = decide(said, DATASET, found, LOTS[400], NOON)
-    where = {each.seen.uri: each.known.lot for each in found if each.known is not None}
+    where = {each.seen.uri: each.row.lot for each in found if each.row is not None}
     open_from, closed = NOON, list[str]()
-    for step in steps(said, decision, NOON, until, ()):
+    for step in divide_decision(said, decision, NOON, until, ()):
         assert step.open_from >= open_from
         open_from = step.open_from
         # Nobody ever sees an object in two lots, or a lot lose one that no other lot gains.
@@ -257,22 +255,22 @@ def test_steps_place_every_object_once_and_close_in_order(
     assert closed == sorted(set(closed))
     if missing is OnMissing.EMPTY:
         assert closed == list(Interval.MINUTES_5.lots(NOON, until))
-    refused = {row.uri for row in decision.noted}
+    refused = {row.uri for row in decision.refused}
     assert where.keys() | refused == {each.seen.uri for each in found}
     for each in found:
         if not each.is_late:
             assert where[each.seen.uri] == each.home
         elif late is Late.NEXT:
             assert where[each.seen.uri] == LOTS[400]
-        elif late is Late.AMEND or each.known is not None:
-            assert where[each.seen.uri] == (each.known.lot if each.known else each.home)
+        elif late is Late.AMEND or each.row is not None:
+            assert where[each.seen.uri] == (each.row.lot if each.row else each.home)
         else:
             assert each.seen.uri in refused
 
 
-def test_what_is_much_is_done_in_several_steps() -> None:
+def test_large_decisions_have_several_steps() -> None:
     said = arrival()
     until = NOON + 350 * 5 * MINUTE
-    taken = list(steps(said, decide(said, DATASET, [], None, NOON), NOON, until, ()))
+    taken = list(divide_decision(said, decide(said, DATASET, [], None, NOON), NOON, until, ()))
     assert [len(step.lots) for step in taken] == [STEP_LOTS_MAX] * 3 + [50]
     assert Counter(change.lot for step in taken for change in step.lots).most_common(1)[0][1] == 1

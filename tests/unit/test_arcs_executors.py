@@ -1,4 +1,4 @@
-"""Where tasks run: what a process that is killed leaves behind."""
+"""Executors: resources of killed processes."""
 
 import os
 from concurrent.futures.process import BrokenProcessPool
@@ -6,10 +6,10 @@ from concurrent.futures.process import BrokenProcessPool
 import psutil
 import pytest
 
-from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.executors.local import LocalProcesses
 
 
-def test_a_process_that_is_killed_leaves_no_open_files_behind() -> None:
+def test_killed_process_leaves_no_open_files() -> None:
     here = psutil.Process()
 
     def killed(processes: LocalProcesses) -> int:

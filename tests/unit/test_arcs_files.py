@@ -1,4 +1,4 @@
-"""Arcs as people declare them: in TOML, in YAML, and beside Python functions."""
+"""Declarations of arcs in TOML, in YAML, and beside Python functions."""
 
 from pathlib import Path
 from types import ModuleType
@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import penstock
-from penstock.arcs.files import MARK, declared_in, read_declarations
+from penstock.arcs.files import MARK, read_declarations, read_module
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.client import worker
 from penstock.config import load
@@ -114,7 +114,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.toml", TOML), ("a.yaml", YAML), ("a.yml", YAML)])
-def test_the_same_can_be_said_in_toml_and_in_yaml(tmp_path: Path, name: str, text: str) -> None:
+def test_toml_and_yaml_are_equivalent(tmp_path: Path, name: str, text: str) -> None:
     found = read_declarations(write(tmp_path, name, text))
     assert found.arcs == (CLEAN, TOTAL)
     (arrival,) = found.arrivals
@@ -155,7 +155,7 @@ REFUSED: list[tuple[str, str, type[PenstockError], str]] = [
     ("a.toml", "", Invalid, r"begin an arc with: \[arcs.NAME\]"),
     ("a.toml", "arcs = 3", Invalid, "arcs is not a table"),
     ("a.toml", "arcs.a = 3", Invalid, "arcs.a is not a table"),
-    ("a.toml", f"arc = 3\n{ARC}", Invalid, "'arc' is not known here; did you mean arcs?"),
+    ("a.toml", f"arc = 3\n{ARC}", Invalid, "'arc' is unknown; did you mean arcs?"),
     ("a.toml", f"{ARC}input = 3\n", Invalid, r"\[arcs.a\]: there is no 'input'; did you mean inp"),
     ("a.toml", f"{ARC}running_max = 0\n", Invalid, r"\[arcs.a\]: Expected `int` >= 1"),
     ("a.toml", f"{ARC}running_max = '1'\n", Invalid, r"Expected `int \| null`|Expected `int`"),
@@ -182,14 +182,14 @@ REFUSED: list[tuple[str, str, type[PenstockError], str]] = [
 ]
 
 
-def test_a_script_may_have_variables_of_its_own(tmp_path: Path) -> None:
+def test_command_may_use_shell_variables(tmp_path: Path) -> None:
     text = ARC.replace('"m:f"', """["sh", "-c", 'for lot in 1 2; do echo ${lot}; done', "{lot}"]""")
     [arc] = read_declarations(write(tmp_path, "a.toml", text)).arcs
     assert arc.workload.command[2:] == ("for lot in 1 2; do echo ${lot}; done", "{lot}")
 
 
 @pytest.mark.parametrize(("name", "text", "kind", "told"), REFUSED)
-def test_what_is_wrong_is_told_with_its_place(
+def test_errors_name_the_file_and_table(
     tmp_path: Path, name: str, text: str, kind: type[PenstockError], told: str
 ) -> None:
     with pytest.raises(kind, match=told) as refused:
@@ -197,7 +197,7 @@ def test_what_is_wrong_is_told_with_its_place(
     assert name in str(refused.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="name another file"):
         read_declarations(tmp_path / "none.toml")
 
@@ -233,7 +233,7 @@ def module(**members: object) -> ModuleType:
 def test_a_function_can_be_an_arc_and_stays_a_function() -> None:
     assert shout("a") == "A"
     assert MARK == worker.MARK
-    found = declared_in(module(shout=shout, again=shout, other=len))
+    found = read_module(module(shout=shout, again=shout, other=len))
     (arc,) = found.arcs
     assert arc == Arc(
         name="shout",
@@ -252,10 +252,10 @@ def test_an_arc_of_another_module_is_not_declared_twice() -> None:
     other = ModuleType("other")
     vars(other)["shout"] = shout
     with pytest.raises(Invalid, match=r"put @penstock\.arc"):
-        declared_in(other)
+        read_module(other)
 
 
-def test_a_function_that_nobody_can_find_is_no_arc() -> None:
+def test_unimportable_function_is_no_arc() -> None:
     def inner() -> None:
         raise AssertionError("never called")
 
@@ -263,17 +263,17 @@ def test_a_function_that_nobody_can_find_is_no_arc() -> None:
         penstock.arc(inputs=["a"], outputs=["b"])(inner)
 
 
-def test_an_arc_that_cannot_work_is_told_with_its_function() -> None:
+def test_impossible_arc_is_refused_with_its_function() -> None:
     @penstock.arc(inputs=[], outputs=["b"])
     class Marked:
         __qualname__ = "marked"
 
     Marked.__module__ = __name__
     with pytest.raises(Invalid, match="Marked: arc default/Marked subscribes to nothing"):
-        declared_in(module(marked=Marked))
+        read_module(module(marked=Marked))
 
 
-def test_a_number_where_a_text_is_meant_is_to_be_put_in_quotes(tmp_path: Path) -> None:
+def test_number_in_place_of_text_needs_quotes(tmp_path: Path) -> None:
     path = tmp_path / "arcs.yaml"
     path.write_text(
         "arcs:\n  a:\n    version: 1\n    inputs: [raw]\n    outputs: [made]\n"

@@ -1,4 +1,4 @@
-"""One run of a workload: which datasets it sees by which name, and what it says it has made."""
+"""One run of a workload: its view of datasets, and its answer."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def context() -> Context:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs a script of the shell, as the workload of a task that writes to a folder."""
+    """Run a shell script as the workload of a task that writes to a folder."""
 
     def run(script: str, **how: Any) -> TaskResult:
         workload = Workload(
@@ -63,7 +63,7 @@ def made(result: TaskResult) -> dict[str, tuple[str, int]]:
     }
 
 
-def test_inputs_that_share_a_name_are_told_apart_by_their_namespaces(context: Context) -> None:
+def test_inputs_of_one_name_need_their_namespaces(context: Context) -> None:
     assert list(context.inputs) == ["c1/orders", "c2/orders", "rates"]
     assert [each.namespace for each in context.inputs.values()] == ["c1", "c2", "c2"]
     assert context.inputs["c2/rates"] is context.inputs["rates"]
@@ -72,7 +72,7 @@ def test_inputs_that_share_a_name_are_told_apart_by_their_namespaces(context: Co
         context.inputs["orders"]
 
 
-def test_an_output_whose_name_another_has_is_named_with_its_namespace(context: Context) -> None:
+def test_outputs_of_one_name_need_their_namespaces(context: Context) -> None:
     assert "namespace=c9/name=o/" in context.write("x", b"x", output="c9/o")
     assert "namespace=c9/name=alone/" in context.write("x", b"x", output="alone")
     with pytest.raises(Invalid, match="'o' may be c8/o or c9/o; write it as NAMESPACE/NAME"):
@@ -81,7 +81,7 @@ def test_an_output_whose_name_another_has_is_named_with_its_namespace(context: C
         context.write("x", b"x", output="p")
 
 
-def test_a_command_is_told_where_each_output_goes(run: Run, tmp_path: Path) -> None:
+def test_command_gets_the_folder_of_each_output(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "task.json"
     assert run(f'cp "$PENSTOCK_TASK" "{copy}"', may_be_empty=OUTPUTS).error == ""
     outputs = json.loads(copy.read_text())["outputs"]
@@ -103,7 +103,7 @@ LEAVE = 'echo 1 > "$PENSTOCK_OUTPUT/a"; echo 2 > "$PENSTOCK_OUTPUT/b"; '
         ('[{"output": "alone", "empty": true}]', ("complete", 2)),
     ],
 )
-def test_what_a_command_lists_is_its_lot(run: Run, said: str, first: tuple[str, int]) -> None:
+def test_listed_files_are_the_lot(run: Run, said: str, first: tuple[str, int]) -> None:
     result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"", may_be_empty=OUTPUTS[1:])
     assert made(result) == {"c8/o": first, "c9/o": ("empty", 0), "c9/alone": ("empty", 0)}
 
@@ -129,29 +129,27 @@ def test_only_named_outputs_may_lack_data(run: Run) -> None:
 
 
 @pytest.mark.parametrize("said", ['{"uri": ["a"]}', '{"uris": ["a"], "out": "alone"}', "3"])
-def test_a_list_of_a_command_that_says_something_unknown_is_refused(run: Run, said: str) -> None:
+def test_unknown_fields_of_a_command_manifest_are_refused(run: Run, said: str) -> None:
     result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"")
     assert "the manifest that the command wrote cannot be read" in result.error
 
 
-def test_a_command_is_done_when_it_ends_and_takes_along_what_it_left(
-    run: Run, tmp_path: Path
-) -> None:
+def test_command_ends_with_all_its_processes(run: Run, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     script = f'echo ok > "$PENSTOCK_OUTPUT/x"; sleep 600 & echo $! > "{note}"'
     assert made(run(script, may_be_empty=OUTPUTS))["c8/o"] == ("complete", 1)
     assert not _runs(int(note.read_text()))
 
 
-def test_a_command_that_fails_takes_along_what_it_left(run: Run, tmp_path: Path) -> None:
+def test_failing_command_ends_with_all_its_processes(run: Run, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     result = run(f'sleep 600 & echo $! > "{note}"; echo the tape is broken >&2; exit 3')
     assert result.error == "CommandFailed: the tape is broken"
     assert not _runs(int(note.read_text()))
 
 
-def test_a_command_may_say_much_and_its_last_words_are_told(run: Run) -> None:
-    """More than a pipe holds; and somebody who left its group has stderr open to the end."""
+def test_last_line_of_stderr_is_the_reason(run: Run) -> None:
+    """More than a pipe holds; and a process outside the group keeps stderr open."""
     script = (
         "\"$PYTHON\" -c \"import sys; sys.stderr.write('x' * 1_000_000 + '\\n')\"; "
         "setsid sleep 3 & echo no more >&2; exit 1"

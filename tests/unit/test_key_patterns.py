@@ -1,4 +1,4 @@
-"""Patterns in keys: they match as regular expressions do, and never for long."""
+"""Patterns of keys match as regular expressions do, in linear time."""
 
 import re
 
@@ -25,7 +25,7 @@ EXPRESSIONS = {
 
 
 def backtracked(pattern: str, key: str) -> dict[str, str] | None:
-    """The fields of a key, by a plain regular expression."""
+    """Return the fields of a key, by a plain regular expression."""
     parts, met = list[str](), set[str]()
     for text in re.split(r"(\{\w+\}|\*)", pattern):
         field = text.strip("{}")
@@ -97,7 +97,7 @@ def test_time_of_key_is_the_first_that_fits(text: str, key: str) -> None:
     ],
 )
 @pytest.mark.parametrize("key", [DASHES, f"2026/{DASHES}", f"20261115{DASHES}", "/-" * 500])
-def test_no_key_takes_long(pattern: str, key: str) -> None:
+def test_any_key_matches_quickly(pattern: str, key: str) -> None:
     assert KeyPattern(pattern).refusal(key) == f"its key does not fit the pattern {pattern}"
 
 
@@ -108,12 +108,12 @@ def test_no_key_takes_long(pattern: str, key: str) -> None:
         ("*{year}-{month}*{day}-{year}*{day}", "write * where they come again"),
     ],
 )
-def test_pattern_that_would_take_long_is_refused(pattern: str, message: str) -> None:
+def test_slow_patterns_are_refused(pattern: str, message: str) -> None:
     with pytest.raises(Invalid, match=re.escape(message)):
         KeyPattern(pattern)
 
 
-def test_no_name_of_a_part_takes_long() -> None:
+def test_any_part_name_matches_quickly() -> None:
     uri = f"s3://bucket/{'-' * 250}"
     lot = InputLot("ns", "raw", "v", ManifestState.COMPLETE, (Item(uri),))
 
@@ -126,7 +126,7 @@ PART_TEXTS = st.lists(st.sampled_from(["a", "ab", "-", "/"]), max_size=2).map(""
 
 
 @given(st.lists(PART_TEXTS, min_size=1, max_size=4), st.text("ab-/", min_size=1, max_size=20))
-def test_part_of_uri_is_what_the_whole_pattern_fits(literals: list[str], path: str) -> None:
+def test_part_of_uri_matches_the_whole_pattern(literals: list[str], path: str) -> None:
     pattern = "".join(f"{text}{{f{n}}}" for n, text in enumerate(literals[:-1])) + literals[-1]
     lot = InputLot("ns", "raw", "v", ManifestState.COMPLETE, (Item(path),))
     match = re.search(re.sub(r"\\{f\d\\}", "[^/]+", re.escape(pattern)), path)

@@ -50,7 +50,7 @@ def version(key: str, **more: object) -> LotVersion:
 
 
 def document() -> ProvDocument:
-    """A lot that a run made of a deposit and of something that is not followed."""
+    """The PROV document of a lot that a run made of a deposit and an unfollowed version."""
     run = Maker(
         RUN, EntityId("shop", "clean"), CUT, "http://git/clean", "COMPLETED", "worker 1", 2, 3,
         AT, AT, 0,
@@ -70,7 +70,7 @@ def document() -> ProvDocument:
 
 
 def named(found: ProvDocument, kind: object) -> set[tuple[str, ...]]:
-    """The relations of a kind, by what they relate."""
+    """Return the relations of a kind, by their ends."""
     return {
         tuple(str(value).removeprefix("penstock:") for _, value in record.formal_attributes[:2])
         for record in found.get_records()
@@ -78,7 +78,7 @@ def named(found: ProvDocument, kind: object) -> set[tuple[str, ...]]:
     }
 
 
-def test_another_program_reads_it_and_writes_the_same() -> None:
+def test_prov_library_reads_and_writes_the_same() -> None:
     found = document()
     again = ProvDocument.deserialize(content=found.serialize(format="json"), format="json")
     assert again == found
@@ -87,7 +87,7 @@ def test_another_program_reads_it_and_writes_the_same() -> None:
     assert kinds == [9, 1, 3]
 
 
-def test_relations_say_who_made_what_from_what() -> None:
+def test_relations_connect_entities_activities_and_agents() -> None:
     found = document()
     made, raw, cut, run = f"version/{MADE}", f"version/{RAW}", f"version/{CUT}", f"run/{RUN}"
     stored, batch = "object/ark%3A%2F99999%2Ffk4%2Fv2", "batch/bid-1"

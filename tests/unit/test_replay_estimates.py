@@ -1,11 +1,11 @@
-"""The order of steps that wait for each other, and how long they take side by side."""
+"""The order of dependent steps, and their duration in parallel."""
 
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.replay.plan import critical_path, depths, in_order, wall_time
+from penstock.operations.replays.plan import critical_path, depths, in_order, wall_time
 
 DIAMOND = [[], [0], [0], [1, 2]]
 TOOK = [1, 2, 3, 4]
@@ -13,7 +13,7 @@ TOOK = [1, 2, 3, 4]
 
 @st.composite
 def steps(draw: st.DrawFn) -> tuple[list[list[int]], list[int]]:
-    """Steps that wait for earlier ones, and how long each takes."""
+    """Steps with dependencies and durations."""
     count = draw(st.integers(0, 12))
     before = [
         sorted(draw(st.sets(st.integers(0, place - 1), max_size=3))) if place else []
@@ -23,19 +23,19 @@ def steps(draw: st.DrawFn) -> tuple[list[list[int]], list[int]]:
     return before, took
 
 
-def test_a_diamond_takes_as_long_as_its_longer_side_or_all_of_it_alone() -> None:
+def test_diamond_takes_its_longer_side_in_parallel() -> None:
     assert depths(DIAMOND) == [0, 1, 1, 2]
     assert critical_path(DIAMOND, TOOK) == 8
     assert wall_time(DIAMOND, TOOK, 2) == 8
     assert wall_time(DIAMOND, TOOK, 1) == 10
 
 
-def test_nothing_takes_no_time() -> None:
+def test_no_steps_take_no_time() -> None:
     assert (depths([]), critical_path([], []), wall_time([], [], 3)) == ([], 0, 0)
 
 
 @given(steps(), st.integers(1, 5))
-def test_side_by_side_takes_no_less_than_the_longest_way_and_no_more_than_all(
+def test_wall_time_is_between_critical_path_and_sum(
     found: tuple[list[list[int]], list[int]], at_once: int
 ) -> None:
     before, took = found
@@ -47,7 +47,7 @@ def test_side_by_side_takes_no_less_than_the_longest_way_and_no_more_than_all(
 
 
 @given(steps(), st.randoms(use_true_random=False))
-def test_everything_comes_after_what_it_waits_for(
+def test_steps_follow_their_dependencies(
     found: tuple[list[list[int]], list[int]], chance: Random
 ) -> None:
     before, _ = found
@@ -59,6 +59,6 @@ def test_everything_comes_after_what_it_waits_for(
     assert all(place[earlier] < place[key] for key in place for earlier in before[key])
 
 
-def test_what_waits_for_each_other_in_a_circle_is_let_go_by_rank() -> None:
+def test_cycles_are_broken_by_rank() -> None:
     circle = {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"], "e": []}
     assert in_order(circle, lambda key: key) == ["e", "a", "c", "b", "d"]

@@ -1,4 +1,4 @@
-"""The writes of arcs: declared, claimed within limits, run by parts, published, failed."""
+"""The writes of arcs: declarations, claims within limits, parts, publication and failure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from penstock.arcs.rows import (
     PartRow,
     UnsettledRow,
 )
-from penstock.arcs.spec import Arc, checked, to_text, without_values
+from penstock.arcs.spec import Arc, check_arc, to_text, without_values
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.known_facets import DatasetName
@@ -41,39 +41,39 @@ from penstock.states import ManifestState, WorkState
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
 _MANAGER = "arcs"  # the engine, as locks name it
-_LEFT = "whoever ran it was lost"
+_LEFT = "its worker was lost"
 
 T = TypeVar("T")
 
 
 class ApplyArc(Write, frozen=True):
-    """Declare an arc, or change it: its job is wired, and finds the lots that are there."""
+    """Declare or change an arc. Its job is wired and takes up existing lots."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     arc: Arc
 
     def execute(self, uow: UnitOfWork, now: Micros) -> ArcRow:
-        """Saying the same again changes nothing."""
-        row, is_changed = self.fold(uow, now)
+        """Return the arc. Repeating a declaration changes nothing."""
+        row, is_changed = self.upsert(uow, now)
         if is_changed:
-            self.tell(uow, now)
+            self.append_audit(uow, now)
         return row
 
-    def tell(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write it to the audit log, as a trial does not."""
+    def append_audit(self, uow: UnitOfWork, now: Micros) -> None:
+        """Append the declaration to the audit log; a trial does not."""
         target = f"{self.arc.namespace}/{self.arc.name}"
         declared = to_text(without_values(self.arc))
         audit.append(uow.tx, now, self.who, "apply arc", target, declared)
 
-    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
-        """The arc, and whether it is another than before."""
-        arc = checked(self.arc)
-        room = uow.tables(ArcTables)
+    def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
+        """Return the arc, and whether it has changed."""
+        arc = check_arc(self.arc)
+        tables = uow.tables(ArcTables)
         job_id = ids.job_id(arc.namespace, arc.name)
-        held = room.arcs.get(job_id)
-        if held is None:
+        stored = tables.arcs.get(job_id)
+        if stored is None:
             self._check_free(uow, job_id)
         WireJob(
             arc.namespace,
@@ -88,88 +88,88 @@ class ApplyArc(Write, frozen=True):
         ).execute(uow, now)
         self._cut_lots(uow, arc, now)
         text = to_text(arc)
-        if held is not None and held.declaration == text:
-            return held, False
-        created = held.created_at if held is not None else now
+        if stored is not None and stored.declaration == text:
+            return stored, False
+        created = stored.created_at if stored is not None else now
         row = ArcRow(job_id, arc.namespace, arc.name, arc.project, text, created, now)
-        room.arcs.put(job_id, row)
+        tables.arcs.put(job_id, row)
         return row, True
 
     def _check_free(self, uow: UnitOfWork, job_id: str) -> None:
-        """Who works on lots of the job would publish them without saying what they hold."""
-        known = uow.tables(LockTables).list_open_work(job_id)
-        if running := [row for row in known if row.state == WorkState.RUNNING]:
+        """Refuse a job with running lots: their workers would publish lots without manifests."""
+        open_lots = uow.tables(LockTables).list_open_work(job_id)
+        if running := [row for row in open_lots if row.state == WorkState.RUNNING]:
             arc, first = self.arc, running[0]
             raise Conflict(
-                f"{len(running)} lots of job {arc.namespace}/{arc.name} are being worked on, lot "
+                f"{len(running)} lots of job {arc.namespace}/{arc.name} are running, lot "
                 f"{first.lot} by {first.owner!r}; it can become an arc when they are done or "
                 "released"
             )
 
     def _cut_lots(self, uow: UnitOfWork, arc: Arc, now: Micros) -> None:
-        """Keep how the lots of each dataset are cut; the interval of a label never changes."""
-        room = uow.tables(LotTables)
+        """Store the interval of each dataset's lots; the interval of a label never changes."""
+        tables = uow.tables(LotTables)
         for name, output in zip(arc.output_names, arc.outputs, strict=True):
             interval = Interval(output.interval) if output.interval else ""
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
-            held = room.datasets.get(dataset_id)
-            if held and held.label == output.version and held.interval not in ("", interval):
+            stored = tables.datasets.get(dataset_id)
+            if stored and stored.label == output.version and stored.interval not in ("", interval):
                 raise Conflict(
                     f"the lots of {name.namespace}/{name.name}, version {output.version}, are cut "
-                    f"by {held.interval}, not by {interval or 'free ids'}; give it a new version"
+                    f"by {stored.interval}, not by {interval or 'free ids'}; give it a new version"
                 )
             row = LotDatasetRow(dataset_id, interval, output.version, output.running_max or 0, now)
-            if held is None or replace(held, updated_at=now) != row:
-                room.datasets.put(dataset_id, row)
+            if stored is None or replace(stored, updated_at=now) != row:
+                tables.datasets.put(dataset_id, row)
         for name, source in zip(arc.input_names, arc.inputs, strict=True):
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
-            held = room.datasets.get(dataset_id) or LotDatasetRow(dataset_id, "", "1", 0, now)
-            if source.running_max is not None and held.running_max != source.running_max:
-                room.datasets.put(dataset_id, replace(held, running_max=source.running_max))
+            stored = tables.datasets.get(dataset_id) or LotDatasetRow(dataset_id, "", "1", 0, now)
+            if source.running_max is not None and stored.running_max != source.running_max:
+                tables.datasets.put(dataset_id, replace(stored, running_max=source.running_max))
         _check_same_cut(uow, arc)
 
 
 def _check_same_cut(uow: UnitOfWork, arc: Arc) -> None:
-    """The lots that an arc makes have the ids of those it reads, so all are of one interval."""
-    room = uow.tables(LotTables)
+    """Refuse datasets with different intervals: outputs have the lot ids of inputs."""
+    tables = uow.tables(LotTables)
     first: tuple[str, str] | None = None
     for name in (*arc.input_names, *arc.output_names):
-        shown = f"{name.namespace}/{name.name}"
-        held = room.datasets.get(uow.dataset_id(ids.dataset_id(name.namespace, name.name)))
-        interval = clock_interval(name.name) or (held.interval if held is not None else "")
+        dataset_name = f"{name.namespace}/{name.name}"
+        stored = tables.datasets.get(uow.dataset_id(ids.dataset_id(name.namespace, name.name)))
+        interval = clock_interval(name.name) or (stored.interval if stored is not None else "")
         if not interval:
             continue
         if first is not None and first[1] != interval:
             raise Conflict(
-                f"the lots of {first[0]} are cut by {first[1]}, and those of {shown} by "
+                f"the lots of {first[0]} are cut by {first[1]}, and those of {dataset_name} by "
                 f"{interval}: arc {arc.namespace}/{arc.name} makes lots with the ids of those "
                 "that it reads, so they have to be of one interval"
             )
-        first = first or (shown, interval)
+        first = first or (dataset_name, interval)
 
 
-class ForgetArc(Write, frozen=True):
-    """Forget an arc; its job, its runs and its lots stay."""
+class DeleteArc(Write, frozen=True):
+    """Delete an arc; its job, runs and lots stay."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     namespace: str
     name: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes; no engine runs it any more."""
-        room = uow.tables(ArcTables)
+        """Delete the row, so that no engine runs the arc."""
+        tables = uow.tables(ArcTables)
         row = arc_row(uow, self.namespace, self.name)
         audit.append(uow.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
-        room.arcs.put(row.job_id, None)
+        tables.arcs.put(row.job_id, None)
         jobs = uow.tables(LockTables).jobs
         if (job := jobs.get(row.job_id)) is not None:
             jobs.put(row.job_id, replace(job, managed_by=None))
 
 
 def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
-    """An arc, or NotFound."""
+    """Return an arc, or raise NotFound."""
     row = uow.tables(ArcTables).arcs.get(ids.job_id(namespace, name))
     if row is None:
         raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
@@ -177,7 +177,7 @@ def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
 
 
 class ArcClaims(msgspec.Struct, frozen=True):
-    """Lots that were claimed, and the arc as it was declared then: they are run as that says."""
+    """Claimed lots, and the arc as it was declared at that time."""
 
     arc: Arc
     job_id: str
@@ -187,8 +187,8 @@ class ArcClaims(msgspec.Struct, frozen=True):
 class ClaimArcLots(Write, frozen=True):
     """Claim lots of an arc, within the limits of the arc and of its datasets.
 
-    What is counted are live claims, of all engines: nobody can go over a limit together. Limits
-    do not hold back who asks for lots by name.
+    Live claims of all engines count, so the engines together stay within the limits. Limits do not
+    apply to lots that the caller names.
     """
 
     namespace: str
@@ -198,10 +198,10 @@ class ClaimArcLots(Write, frozen=True):
     lots: tuple[str, ...] | None = None
 
     def execute(self, uow: UnitOfWork, now: Micros) -> ArcClaims:
-        """Up to `count`, or fewer."""
+        """Claim up to `count` lots."""
         row = arc_row(uow, self.namespace, self.name)
         arc = row.arc
-        count = self.count if self.lots else min(self.count, self._room_left(uow, row, arc))
+        count = self.count if self.lots else min(self.count, self._free_slots(uow, row, arc))
         if count < 1:
             return ArcClaims(arc, row.job_id, ())
         claiming = ClaimLots(
@@ -218,7 +218,7 @@ class ClaimArcLots(Write, frozen=True):
             uow.tables(ArcTables).put_unsettled(row.job_id, claim.lot, claim.id)
         return ArcClaims(arc, row.job_id, claims)
 
-    def _room_left(self, uow: UnitOfWork, row: ArcRow, arc: Arc) -> int:
+    def _free_slots(self, uow: UnitOfWork, row: ArcRow, arc: Arc) -> int:
         running = _running(uow)
         left = arc.running_max - running[row.job_id]
         locks, lots = uow.tables(LockTables), uow.tables(LotTables)
@@ -232,32 +232,31 @@ class ClaimArcLots(Write, frozen=True):
 
 
 def _running(uow: UnitOfWork) -> Counter[str]:
-    """How many lots each job is working on."""
-    room = uow.tables(LockTables)
+    locks = uow.tables(LockTables)
     stored = {(job, lot) for job, lot in uow.tx.fetch("running_lots")}
-    changed = {(row.job_id, row.lot): row for row in room.work.unstored()}
+    changed = {(row.job_id, row.lot): row for row in locks.work.unstored()}
     live = {key for key, row in changed.items() if row.state == WorkState.RUNNING}
     return Counter(job for job, _ in (stored - changed.keys()) | live)
 
 
 class BeginParts(Write, frozen=True):
-    """Begin parts of a claimed lot, each with a run of its own below the claim's.
+    """Begin parts of a claimed lot, each with a run below the run of the claim.
 
-    `parts` says for each name what the part is made of, as `splitting.made_of` does.
+    `parts` maps each name to the digest of its inputs and outputs (`part_digest`).
     """
 
     claim: ClaimRef
     parts: Mapping[str, str]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
-        """The runs, by part."""
+        """Return the runs, by part."""
         claim = claiming.find_live(uow, self.claim)
-        room = uow.tables(ArcTables)
+        tables = uow.tables(ArcTables)
         end_parts_left(uow, claim.job_id, claim.lot, now)
         runs = {}
         for part, inputs in self.parts.items():
             run_id = ids.derived_id("part", self.claim.id, part)
-            room.put_part(
+            tables.put_part(
                 PartRow(
                     job_id=claim.job_id,
                     lot=claim.lot,
@@ -271,13 +270,13 @@ class BeginParts(Write, frozen=True):
                     at=now,
                 )
             )
-            _report_part(uow, room.parts_of(claim.job_id, claim.lot)[part], "START", now)
+            _report_part(uow, tables.parts_of(claim.job_id, claim.lot)[part], "START", now)
             runs[part] = run_id
         return runs
 
 
 class EndPart(Write, frozen=True):
-    """Note what became of a part; a part of a claim that is over changes nothing."""
+    """Record the end of a part. A part of a claim that is over changes nothing."""
 
     claim: ClaimRef
     part: str
@@ -286,10 +285,10 @@ class EndPart(Write, frozen=True):
     error: str = ""
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """Its row, and the end of its run."""
+        """Write the row, and end the run."""
         claim = claiming.find_live(uow, self.claim)
-        room = uow.tables(ArcTables)
-        row = room.parts_of(claim.job_id, claim.lot).get(self.part)
+        tables = uow.tables(ArcTables)
+        row = tables.parts_of(claim.job_id, claim.lot).get(self.part)
         if row is None or row.attempt != self.claim.id:
             raise Conflict(f"part {self.part!r} of lot {claim.lot} was not begun by this claim")
         outputs = msgspec.json.encode(self.notes).decode()
@@ -299,38 +298,38 @@ class EndPart(Write, frozen=True):
 
 
 class PublishLot(Write, frozen=True):
-    """Publish what a claim has made, with the manifests: one transaction, or nothing."""
+    """Publish the outputs of a claim with their manifests, in one transaction."""
 
     claim: ClaimRef
     notes: NamedNotes
     checks: NamedChecks = ()
 
     def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
-        """The versions that it made, by dataset id."""
+        """Return the new versions, by dataset id."""
         claim = claiming.find_live(uow, self.claim)
         notes, checks = _by_id(uow, self.notes), _by_id(uow, self.checks)
         for name, _ in self.notes:
             dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
-            shown = f"{name.namespace}/{name.name}"
-            uow.tables(LotTables).check_interval(dataset_id, shown, [claim.lot])
-        [made] = claiming.complete(uow, [claim], now, notes, checks)
-        room = uow.tables(ArcTables)
+            dataset_name = f"{name.namespace}/{name.name}"
+            uow.tables(LotTables).check_interval(dataset_id, dataset_name, [claim.lot])
+        [versions] = claiming.complete(uow, [claim], now, notes, checks)
+        tables = uow.tables(ArcTables)
         end_parts_left(uow, claim.job_id, claim.lot, now)
-        if room.parts_of(claim.job_id, claim.lot):
-            # What was resubmitted is to be made anew: no part of it is good any more.
-            room.parts.put((claim.job_id, claim.lot), None)
-        return made
+        if tables.parts_of(claim.job_id, claim.lot):
+            # If the lot is resubmitted later, no part may be reused.
+            tables.parts.put((claim.job_id, claim.lot), None)
+        return versions
 
 
 class FailLot(Write, frozen=True):
-    """Fail a claim, and note the manifests of what it left behind."""
+    """Fail a claim, and record the manifests of the data that it left."""
 
     claim: ClaimRef
     error: str
     keys: tuple[str, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> WorkRow:
-        """Where its lot stands then."""
+        """Return the work on the lot after it."""
         claim = claiming.find_live(uow, self.claim)
         end_parts_left(uow, claim.job_id, claim.lot, now)
         put_attempt(uow, claim.job_id, claim.lot, self.claim.id, self.keys, now)
@@ -338,19 +337,19 @@ class FailLot(Write, frozen=True):
 
 
 class SettleKeys(Write, frozen=True):
-    """Note that the keys of lots follow the database."""
+    """Record that the state keys of lots follow the database."""
 
     rows: tuple[UnsettledRow, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """What another attempt has begun meanwhile stays."""
-        room = uow.tables(ArcTables)
+        """Remove the marks of these attempts; marks of newer attempts stay."""
+        tables = uow.tables(ArcTables)
         for row in self.rows:
-            room.settled.put((row.owner_id, row.lot, row.attempt), row)
+            tables.settled.put((row.owner_id, row.lot, row.attempt), row)
 
 
-class NoteAttempts(Write, frozen=True):
-    """Note what attempts left behind whose engine died, or that it was removed."""
+class RecordAttempts(Write, frozen=True):
+    """Record the data that attempts of dead engines left, or that it was removed."""
 
     job_id: str
     lot: str
@@ -358,7 +357,7 @@ class NoteAttempts(Write, frozen=True):
     state: ManifestState = ManifestState.PARTIAL
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One row each."""
+        """Write one row for each attempt."""
         for run_id, keys in self.attempts:
             put_attempt(uow, self.job_id, self.lot, run_id, keys, now, self.state)
 
@@ -372,17 +371,17 @@ def put_attempt(
     now: Micros,
     state: ManifestState = ManifestState.PARTIAL,
 ) -> None:
-    """Keep what is known of a failed attempt."""
+    """Write the row of a failed attempt."""
     text = msgspec.json.encode(tuple(keys)).decode()
     uow.tables(ArcTables).attempts.put(run_id, AttemptRow(run_id, job_id, lot, state, text, now))
 
 
-def _by_id(uow: UnitOfWork, named: Iterable[tuple[DatasetName, T]]) -> dict[str, T]:
-    return {uow.dataset_id(ids.dataset_id(name.namespace, name.name)): each for name, each in named}
+def _by_id(uow: UnitOfWork, pairs: Iterable[tuple[DatasetName, T]]) -> dict[str, T]:
+    return {uow.dataset_id(ids.dataset_id(name.namespace, name.name)): each for name, each in pairs}
 
 
 def end_parts_left(uow: UnitOfWork, job_id: str, lot: str, now: Micros) -> None:
-    """Parts that an attempt began and that nobody runs any more have failed, and so their runs."""
+    """Fail the running parts of a lot, and their runs: their worker is gone."""
     for row in uow.tables(ArcTables).parts_of(job_id, lot).values():
         if row.state == PartState.RUNNING:
             _end_part(uow, replace(row, state=PartState.FAILED, error=_LEFT, at=now), now)
@@ -395,7 +394,7 @@ def _end_part(uow: UnitOfWork, row: PartRow, now: Micros) -> None:
 
 
 def _report_part(uow: UnitOfWork, row: PartRow, event_type: str, now: Micros) -> None:
-    """The run of a part in the catalog, as OpenLineage would tell it."""
+    """Write the run of a part to the catalog, as an OpenLineage event would."""
     job = uow.jobs.get(row.job_id)
     assert job is not None, "a part is of a lot that a job claimed"
     parent = {

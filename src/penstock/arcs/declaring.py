@@ -1,4 +1,4 @@
-"""Declaring several arcs and arrivals together: all of them, or nothing."""
+"""Declaring several arcs and arrivals together, or none of them."""
 
 from typing import ClassVar
 
@@ -13,9 +13,9 @@ from penstock.errors import PenstockError, Unavailable
 
 
 class Declare(Write, frozen=True):
-    """Declare arcs and arrivals, or change them; a trial changes nothing, and is refused alike."""
+    """Declare or change arcs and arrivals. A trial makes the same checks and changes nothing."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     arcs: tuple[Arc, ...]
@@ -23,7 +23,7 @@ class Declare(Write, frozen=True):
     is_trial: bool = False
 
     def execute(self, uow: UnitOfWork, now: Micros) -> list[str]:
-        """Which of them are other than before, in their order."""
+        """Return which of them have changed, in their order."""
         commands: dict[str, ApplyArc | ApplyArrival] = {}
         commands |= {f"arc {a.namespace}/{a.name}": ApplyArc(self.who, a) for a in self.arcs}
         commands |= {
@@ -34,13 +34,13 @@ class Declare(Write, frozen=True):
             uow.undo.undo()
             return changed
         for name in changed:
-            commands[name].tell(uow, now)
+            commands[name].append_audit(uow, now)
         return changed
 
 
 def _fold(uow: UnitOfWork, now: Micros, name: str, command: ApplyArc | ApplyArrival) -> bool:
     try:
-        return command.fold(uow, now)[1]
+        return command.upsert(uow, now)[1]
     except Unavailable:
         raise
     except PenstockError as refusal:

@@ -1,13 +1,13 @@
-"""Arcs and arrivals as people declare them: in TOML or YAML files, or beside Python functions.
+"""Declarations of arcs and arrivals: in TOML or YAML files, or beside Python functions.
 
 A file has a table for each arc (`[arcs.NAME]`) and for each dataset that arrives
-(`[arrivals.NAME]`). `namespace` and `project` at its top are for those that do not say their own.
+(`[arrivals.NAME]`). `namespace` and `project` at its top are the defaults.
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +27,7 @@ from penstock.errors import Conflict, Invalid, Malformed
 T = TypeVar("T", Arc, Arrival)
 Table = Mapping[str, Any]
 
-MARK = "penstock_arc"  # where the decorator leaves the declaration of a function
+MARK = "penstock_arc"  # the attribute in which the decorator stores the declaration
 _DEFAULTS = ("namespace", "project")
 _ARCS = "arcs"
 _ARRIVALS = "arrivals"
@@ -36,27 +36,27 @@ _EXAMPLE = "begin an arc with: [arcs.NAME]"
 
 
 class Declared(Struct, frozen=True):
-    """What was declared, all of it checked."""
+    """The checked declarations of a file or module."""
 
     arcs: tuple[Arc, ...]
     arrivals: tuple[Arrival, ...] = ()
 
 
 def read_declarations(path: Path) -> Declared:
-    """The arcs and arrivals of a file."""
+    """Return the arcs and arrivals of a file."""
     tables = _read(path)
     for key in tables:
         if key not in (*TABLES, *SETTINGS):
             instead = _near(key, (_ARCS, _ARRIVALS, *_DEFAULTS))
-            raise Invalid(f"{path}: {key!r} is not known here; {instead}")
+            raise Invalid(f"{path}: {key!r} is unknown; {instead}")
     defaults = {key: tables[key] for key in _DEFAULTS if key in tables}
     arcs = tuple(
         read_arc({"name": name, **defaults, **table}, f"{path}, [{_ARCS}.{name}]")
         for name, table in _tables(path, tables, _ARCS)
     )
-    there = {"namespace": defaults["namespace"]} if "namespace" in defaults else {}
+    namespace = {"namespace": defaults["namespace"]} if "namespace" in defaults else {}
     arriving = tuple(
-        read_arrival({"dataset": name, **there, **table}, f"{path}, [{_ARRIVALS}.{name}]")
+        read_arrival({"dataset": name, **namespace, **table}, f"{path}, [{_ARRIVALS}.{name}]")
         for name, table in _tables(path, tables, _ARRIVALS)
     )
     if not arcs and not arriving:
@@ -65,8 +65,8 @@ def read_declarations(path: Path) -> Declared:
     return Declared(arcs, arriving)
 
 
-def declared_in(module: ModuleType) -> Declared:
-    """The arcs of a Python module: its functions that the decorator has marked."""
+def read_module(module: ModuleType) -> Declared:
+    """Return the arcs of a Python module: its functions that have the decorator."""
     marked = {id(each): each for each in vars(module).values() if hasattr(each, MARK)}
     arcs = tuple(
         read_arc(getattr(function, MARK), f"{module.__name__}.{function.__name__}")
@@ -83,37 +83,37 @@ def declared_in(module: ModuleType) -> Declared:
 
 
 def read_arc(table: Table, where: str) -> Arc:
-    """One arc; a dataset may be given by its name alone, a workload as a function or a command."""
-    given = dict(table)
+    """Return an arc. A dataset may be only its name, a workload only a function or a command."""
+    fields = dict(table)
     for side in ("inputs", "outputs"):
-        if side in given:
-            given[side] = _datasets(given[side])
-    match given.get("workload"):
+        if side in fields:
+            fields[side] = _datasets(fields[side])
+    match fields.get("workload"):
         case str() as function:
-            given["workload"] = {"function": function}
+            fields["workload"] = {"function": function}
         case list() | tuple() as command:
-            given["workload"] = {"command": command}
-    if isinstance(given.get("parts"), str):
-        given["parts"] = {"pattern": given["parts"]}
-    return _converted(given, Arc, spec.checked, where)
+            fields["workload"] = {"command": command}
+    if isinstance(fields.get("parts"), str):
+        fields["parts"] = {"pattern": fields["parts"]}
+    return _convert(fields, Arc, spec.check_arc, where)
 
 
 def read_arrival(table: Table, where: str) -> Arrival:
-    """Where the objects of one dataset arrive."""
-    given = dict(table)
-    if isinstance(given.get("start"), date):  # both kinds of file have times of their own
-        given["start"] = given["start"].isoformat()
-    return _converted(given, Arrival, arrivals.checked, where)
+    """Return where the objects of one dataset arrive."""
+    fields = dict(table)
+    if isinstance(fields.get("start"), date):  # both formats have time values
+        fields["start"] = fields["start"].isoformat()
+    return _convert(fields, Arrival, arrivals.check_arrival, where)
 
 
-def _datasets(given: object) -> object:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return given
-    return [_dataset(each) if isinstance(each, str) else each for each in given]
+def _datasets(values: object) -> object:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return values
+    return [_dataset(each) if isinstance(each, str) else each for each in values]
 
 
 def _dataset(name: str) -> Table:
-    """NAME or NAMESPACE/NAME; a namespace that is a URL goes up to its path."""
+    """Parse NAME or NAMESPACE/NAME; a namespace that is a URL goes up to its path."""
     scheme = name.find("://")
     slash = name.find("/", scheme + 3 if scheme > 0 else 0)
     if slash > 0 and name[slash + 1 :]:
@@ -121,30 +121,30 @@ def _dataset(name: str) -> Table:
     return {"dataset": name}
 
 
-def _converted(given: Table, kind: type[T], checked: Callable[[T], T], where: str) -> T:
-    for key in given:
+def _convert(value: Table, kind: type[T], checked: Callable[[T], T], where: str) -> T:
+    for key in value:
         if key not in kind.__struct_fields__:
             raise Invalid(f"{where}: there is no {key!r}; {_near(key, kind.__struct_fields__)}")
     try:
-        return checked(msgspec.convert(given, kind))
+        return checked(msgspec.convert(value, kind))
     except (msgspec.ValidationError, Invalid) as error:
         raise Invalid(f"{where}: {error}{_advice(str(error))}") from None
 
 
 def _advice(refusal: str) -> str:
-    """YAML takes `1` for a number, and `on` for a truth, where a text is meant."""
+    """Explain that YAML reads `1` as a number and `on` as a boolean where a text is expected."""
     is_plain = re.search("Expected `str[^`]*`, got `(int|float|bool)`", refusal)
     return "; put it in quotes" if is_plain else ""
 
 
 def _tables(path: Path, tables: Table, key: str) -> Iterable[tuple[str, Table]]:
-    found = tables.get(key) or {}
-    if not isinstance(found, Mapping):
+    table = tables.get(key) or {}
+    if not isinstance(table, Mapping):
         raise Invalid(f"{path}: {key} is not a table; write [{key}.NAME]")
-    for name, table in found.items():
-        if not isinstance(table, Mapping):
+    for name, fields in table.items():
+        if not isinstance(fields, Mapping):
             raise Invalid(f"{path}: {key}.{name} is not a table; write [{key}.{name}]")
-        yield str(name), table
+        yield str(name), fields
 
 
 def _check_once(where: str, arcs: Iterable[Arc]) -> None:
@@ -155,8 +155,7 @@ def _check_once(where: str, arcs: Iterable[Arc]) -> None:
         seen.add((arc.namespace, arc.name))
 
 
-def _near(key: str, known: Iterable[str]) -> str:
-    names = list(known)
+def _near(key: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(key), names, n=1)
     return f"did you mean {near[0]}?" if near else f"it can be {', '.join(names)}"
 
@@ -164,20 +163,20 @@ def _near(key: str, known: Iterable[str]) -> str:
 def _read(path: Path) -> Table:
     try:
         text = path.read_text(encoding="utf-8")
-        found = yaml.load(text, _Yaml) if path.suffix in _YAML else tomllib.loads(text)
+        content = yaml.load(text, _Yaml) if path.suffix in _YAML else tomllib.loads(text)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}; name another file") from None
     except yaml.YAMLError as error:
         raise Malformed(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"{path} is not TOML: {error}; {_EXAMPLE}") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(content, Mapping):
         raise Invalid(f"there is no arc in {path}; give it a key `arcs`, with a mapping by name")
-    return found
+    return content
 
 
 class _Yaml(yaml.SafeLoader):
-    """YAML, but a key that stands twice is a mistake: the first would be lost without a word."""
+    """A YAML loader that refuses duplicate keys; the first value would be lost silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()

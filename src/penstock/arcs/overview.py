@@ -1,4 +1,4 @@
-"""Where arcs stand with their lots, as people see it."""
+"""Reading how arcs stand with their lots, for people."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _PAGES = {
 
 
 def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
-    """How many lots of each arc stand where, by the ids of their jobs."""
+    """Count the lots of each arc by state, by the ids of their jobs."""
     if not arcs:
         return {}
     running = Counter(job_id for job_id, _ in tx.fetch("running_lots"))
@@ -71,7 +71,6 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
 
 
 def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
-    """How many lots of each job were made and failed a check, as far as they are counted."""
     jobs = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=list(job_ids))
     outputs = sorted({dataset for job in jobs for dataset in job.output_ids})
     return Counter(dict(tx.fetch("count_gated_lots", outputs=outputs, most=COUNTED_MAX)))
@@ -80,7 +79,7 @@ def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
 def list_arc_lots(
     tx: Transaction, namespace: str, name: str, state: ArcState | None, after: str, most: int
 ) -> list[ArcLot]:
-    """A page of the lots of an arc, by lot: those after a lot, and in a state."""
+    """Return a page of the lots of an arc after a lot, all or in one state."""
     arc = find_arc(tx, namespace, name)
     job = get_lot_job(tx, namespace, name)
     which = {"job_id": arc.job_id, "after": after, "most": most}
@@ -108,24 +107,24 @@ def _shown(row: WorkRow, job: LotJobRow, state: ArcState | None) -> ArcLot:
 
 
 def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[ArcRow, WorkRow]:
-    """An arc and what it has to do with a lot, or NotFound."""
+    """Return an arc and its work on a lot, or raise NotFound."""
     arc = find_arc(tx, namespace, name)
     rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=arc.job_id, lots=[check_lot(lot)])
     if not rows:
         raise NotFound(
-            f"arc {namespace}/{name} has never met lot {lot}; {ask_why(namespace, name, lot)}"
+            f"arc {namespace}/{name} has no work on lot {lot}; {ask_why(namespace, name, lot)}"
         )
     return arc, rows[0]
 
 
 def get_arc_lot(tx: Transaction, namespace: str, name: str, lot: str) -> ArcLotDetail:
-    """All that the database has about a lot of an arc; the parts, until it is published."""
+    """Return everything about a lot of an arc; parts are known until it is published."""
     arc, row = find_work(tx, namespace, name, lot)
     job = get_lot_job(tx, namespace, name)
     attempts = attempts_of(tx, arc.job_id, lot)
-    shown = _shown(row, job, arc_states(tx, job, [row])[lot])
+    parts = _shown(row, job, arc_states(tx, job, [row])[lot])
     return ArcLotDetail(
-        **msgspec.structs.asdict(shown),
+        **msgspec.structs.asdict(parts),
         parts=[_part(each) for each in parts_of(tx, arc.job_id, lot).values()],
         failed_attempts=[
             FailedAttempt(
@@ -161,7 +160,7 @@ def _manifests(tx: Transaction, job: LotJobRow, lot: str) -> list[ManifestLine]:
 def manifest_lines(
     tx: Transaction, dataset_id: str, name: EntityId, lot: str
 ) -> list[ManifestLine]:
-    """The manifests that a lot of a dataset has had, newest first."""
+    """Return the manifests of a lot of a dataset, newest first."""
     current = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=lot)
     version = current[4] if current is not None and current[2] == Status.READY else None
     rows = tx.rows(ManifestRow, "lot_manifests_of_lot", dataset_id=dataset_id, lot=lot)

@@ -1,4 +1,4 @@
-"""Reading arcs: what they are, what their lots consist of, and where they stand."""
+"""Reading arcs, the contents of their lots, and their states."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ from penstock.store.write_queue import WriteQueue
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
-    """Every arc whose job was not deleted, by name."""
+    """Return every arc whose job was not deleted, by name."""
     return tx.rows(ArcRow, "all_arcs")
 
 
 def find_arc(tx: Transaction, namespace: str, name: str) -> ArcRow:
-    """An arc, or NotFound."""
+    """Return an arc, or raise NotFound."""
     rows = tx.rows(ArcRow, "arcs_by_ids", ids=[ids.job_id(namespace, name)])
     if not rows:
         raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
@@ -31,34 +31,34 @@ def find_arc(tx: Transaction, namespace: str, name: str) -> ArcRow:
 
 
 def output_refs(arc: Arc) -> tuple[DatasetRef, ...]:
-    """The datasets that an arc writes, as manifests name them."""
+    """Return the datasets that an arc writes, as manifests name them."""
     pairs = zip(arc.output_names, arc.outputs, strict=True)
     return tuple(DatasetRef(name.namespace, name.name, out.version) for name, out in pairs)
 
 
 def parts_of(tx: Transaction, job_id: str, lot: str) -> dict[str, PartRow]:
-    """The parts of a lot that were ever run and are not published, by name."""
+    """Return the parts of an unpublished lot that were ever run, by name."""
     rows = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
     return {row.part: row for row in rows}
 
 
 def attempts_of(tx: Transaction, job_id: str, lot: str) -> list[AttemptRow]:
-    """The failed attempts of an arc on a lot."""
+    """Return the failed attempts of an arc on a lot."""
     return tx.rows(AttemptRow, "arc_attempts_of_lot", job_id=job_id, lot=lot)
 
 
 def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, ManifestRow]:
-    """What is known of the manifests of versions."""
+    """Return the manifests of versions, by version id."""
     rows = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=list(versions))
     return {row.version_id: row for row in rows}
 
 
 def input_lots(catalog: WriteQueue, claim: ClaimedLot, objects: Objects) -> tuple[InputLot, ...]:
-    """What a claim reads: for each input the version it pinned, and what that consists of."""
+    """Return the lots that a claim reads: for each input its pinned version and contents."""
     versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
     with catalog.read() as tx:
         rows = manifest_rows(tx, versions)
-    # No connection to the database is kept meanwhile: the store may take its time.
+    # The database connection is returned first, because the store may be slow.
     lots = []
     for pinned in claim.inputs:
         row = rows.get(pinned.version or "")
@@ -69,12 +69,12 @@ def input_lots(catalog: WriteQueue, claim: ClaimedLot, objects: Objects) -> tupl
 
 
 def read_manifest(objects: Objects, key: str) -> Manifest:
-    """A manifest in the object store."""
+    """Read a manifest in the object store."""
     return decode(objects.get(key), f"{objects.url}/{key}")
 
 
 def read_items(objects: Objects, row: ManifestRow) -> tuple[Item, ...]:
-    """Everything that a version of a lot consists of, with the items of its parts."""
+    """Return all items of a version of a lot, with those of its parts."""
     if row.state in (ManifestState.EMPTY, ManifestState.REMOVED):
         return ()
     manifest = read_manifest(objects, row.key)
@@ -88,7 +88,7 @@ def read_items(objects: Objects, row: ManifestRow) -> tuple[Item, ...]:
 def arc_states(
     tx: Transaction, job: LotJobRow, rows: Sequence[WorkRow]
 ) -> dict[str, ArcState | None]:
-    """Where an arc stands with lots: rolled up from their rows and manifests, never stored."""
+    """Return the states of an arc with lots, derived from their rows and manifests."""
     if not rows:
         return {}
     lots = [row.lot for row in rows]
@@ -96,16 +96,16 @@ def arc_states(
     attempts: dict[str, list[AttemptRow]] = {}
     for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
         attempts.setdefault(each.lot, []).append(each)
-    found = tx.fetch("gated_lots", **which, outputs=list(job.output_ids))
-    gated, made = {lot for (lot,) in found}, _made(tx, rows)
+    gated_rows = tx.fetch("gated_lots", **which, outputs=list(job.output_ids))
+    gated, completed = {lot for (lot,) in gated_rows}, _completed(tx, rows)
     return {
-        row.lot: _state(row, attempts.get(row.lot, ()), row.lot in made, row.lot in gated)
+        row.lot: _state(row, attempts.get(row.lot, ()), row.lot in completed, row.lot in gated)
         for row in rows
     }
 
 
-def _made(tx: Transaction, rows: Sequence[WorkRow]) -> set[str]:
-    """The lots that stand as they were made last; who holds one by now changes nothing of that."""
+def _completed(tx: Transaction, rows: Sequence[WorkRow]) -> set[str]:
+    """Return the lots whose last attempt was completed, also if they are on hold now."""
     done = {row.lot for row in rows if row.state == WorkState.DONE}
     tried = {row.run_id: row.lot for row in rows if row.tries and row.lot not in done}
     states = tx.fetch("run_states", ids=[run for run in tried if run]) if tried else ()
@@ -121,7 +121,7 @@ def _state(
         return ArcState.MISSING
     if is_made:
         return ArcState.PARTIAL if is_gated else ArcState.COMPLETE
-    if not work.tries:  # whatever failed before it was to be made anew
+    if not work.tries:  # no attempt since it was resubmitted
         return None
     gone = all(attempt.state == ManifestState.REMOVED for attempt in attempts)
     return ArcState.MISSING if attempts and gone else ArcState.PARTIAL

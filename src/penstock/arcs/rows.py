@@ -1,4 +1,4 @@
-"""The rows of arcs, one frozen value per table, and those rows as a batch of writes sees them."""
+"""The rows of arcs, and their tables in a unit of work."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -45,9 +45,9 @@ class ArcRow(Row, frozen=True):
 
 
 class PartRow(Row, frozen=True):
-    """One part of a lot: which attempt ran it last, and what that made (`outputs`, JSON).
+    """A part of a lot: the attempt that ran it last, and the manifests of that (`outputs`, JSON).
 
-    `inputs` tells of what it was made, and for which outputs: with others it is of no use.
+    `inputs` is the digest of its inputs and outputs. With another digest it cannot be reused.
     """
 
     job_id: str
@@ -63,16 +63,16 @@ class PartRow(Row, frozen=True):
 
     @property
     def named_notes(self) -> NamedNotes:
-        """The manifests of what it made, with the datasets they are of."""
+        """The manifests of its outputs, with their datasets."""
         return _decode_notes(self.outputs)
 
     def is_good_for(self, inputs: str) -> bool:
-        """Whether its result can be used for a part that is made of this."""
+        """Whether its result can be reused for these inputs and outputs."""
         return self.state in (PartState.COMPLETE, PartState.EMPTY) and self.inputs == inputs
 
 
 class AttemptRow(Row, frozen=True):
-    """A failed attempt: the keys of the manifests of what it left behind, as JSON."""
+    """A failed attempt: the keys of the manifests of the data that it left, as JSON."""
 
     run_id: str
     job_id: str
@@ -83,7 +83,7 @@ class AttemptRow(Row, frozen=True):
 
 
 class UnsettledRow(Row, frozen=True):
-    """A lot whose keys in the object store may not follow the database yet.
+    """A lot whose state keys may not follow the database yet.
 
     The owner is the job of an arc, or a dataset whose objects arrive.
     """
@@ -117,7 +117,7 @@ class ArcTables:
         self.append_only: tuple[TableCache[Any], ...] = (self.unsettled, self.settled)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return the rows to write, by statement."""
         parts = [
             row
             for key, before in self.parts.before.items()
@@ -135,15 +135,15 @@ class ArcTables:
         ]
 
     def put_unsettled(self, owner_id: str, lot: str, attempt: str) -> None:
-        """Note that the keys of a lot are to be written."""
+        """Mark a lot whose state keys are to be written."""
         self.unsettled.put((owner_id, lot), UnsettledRow(owner_id, lot, attempt))
 
     def parts_of(self, job_id: str, lot: str) -> PartRows:
-        """The parts of a lot, as far as they were ever run."""
+        """Return the parts of a lot that were ever run."""
         return self.parts.get((job_id, lot)) or {}
 
     def put_part(self, row: PartRow) -> None:
-        """Change one part."""
+        """Write one part."""
         key = (row.job_id, row.lot)
         self.parts.put(key, {**self.parts_of(*key), row.part: row})
 
@@ -155,10 +155,10 @@ class ArcTables:
         return {row.run_id: row for row in rows}
 
     def _fetch_parts(self, keys: list[LotKey]) -> dict[LotKey, PartRows]:
-        found: dict[LotKey, dict[str, PartRow]] = {}
+        parts_by_lot: dict[LotKey, dict[str, PartRow]] = {}
         for job_id, pairs in groupby(sorted(keys), key=lambda key: key[0]):
             lots = [lot for _, lot in pairs]
             rows = self._uow.tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=lots)
             for row in rows:
-                found.setdefault((row.job_id, row.lot), {})[row.part] = row
-        return dict(found)
+                parts_by_lot.setdefault((row.job_id, row.lot), {})[row.part] = row
+        return dict(parts_by_lot)

@@ -1,4 +1,4 @@
-"""What an arc is: its inputs and outputs, its workload, and how that is run."""
+"""The declaration of an arc: its inputs and outputs, its workload, and how to run it."""
 
 import re
 from collections import Counter
@@ -33,9 +33,9 @@ T = TypeVar("T")
 
 
 class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dataset that an arc reads; one that only joins has to be there, but sets nothing going.
+    """A dataset that an arc reads. One that is only joined must exist, but triggers no run.
 
-    `running_max`: how many of its lots may be worked on at once, by all arcs together.
+    `running_max` limits its lots that run at once, for all arcs together.
     """
 
     dataset: str
@@ -47,8 +47,8 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A dataset that an arc writes.
 
-    `version` labels the way its lots are cut, its interval. `empty` says whether a workload may
-    write nothing without a word.
+    `version` labels the interval of its lots. `empty` is the policy for a workload that writes
+    nothing.
     """
 
     dataset: str
@@ -60,10 +60,10 @@ class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run: a Python function as `module:function`, or a command; one of the two.
+    """A Python function as `module:function`, or a command; one of the two.
 
-    `fetch`: a command finds its inputs as files, also those that are in a bucket.
-    `pass_environment`: variables of the engine that a command gets, if the engine allows them.
+    With `fetch`, a command gets its inputs as files, even from a bucket. `pass_environment` names
+    variables of the engine that a command gets, if the engine allows them.
     """
 
     function: str | None = None
@@ -84,7 +84,7 @@ class Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often a lot is tried, and how long after a failure."""
+    """The number of tries of a lot, and the backoff after a failure."""
 
     tries: Count = 3
     back_off_seconds: BackOffSeconds = 10
@@ -94,8 +94,8 @@ class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An arc as it is declared.
 
-    `stale`: what to do with a lot when an input of it gets a newer version. `checks`: functions
-    that look at what the workload has made; a lot that fails one is held.
+    `stale` is the policy for a lot of which an input gets a newer version. `checks` are functions
+    that check the output; a lot that fails a check is held.
     """
 
     name: str = ""
@@ -116,17 +116,17 @@ class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def ref(self) -> ArcRef:
-        """What its state keys are named by."""
+        """The name in its state keys."""
         return ArcRef(self.namespace, self.name, self.project, self.version)
 
     @property
     def input_names(self) -> tuple[DatasetName, ...]:
-        """The datasets it reads."""
+        """The datasets that it reads."""
         return tuple(DatasetName(i.namespace or self.namespace, i.dataset) for i in self.inputs)
 
     @property
     def output_names(self) -> tuple[DatasetName, ...]:
-        """The datasets it writes."""
+        """The datasets that it writes."""
         return tuple(DatasetName(o.namespace or self.namespace, o.dataset) for o in self.outputs)
 
 
@@ -134,24 +134,24 @@ _decode = msgspec.json.Decoder(Arc).decode
 
 
 def to_text(arc: Arc) -> str:
-    """The declaration as it is kept."""
+    """Encode a declaration as it is stored."""
     return msgspec.json.encode(arc).decode()
 
 
 def without_values(arc: Arc) -> Arc:
-    """The declaration without the values of its environment, which may be secrets."""
+    """Return the declaration without the values of its environment, which may be secrets."""
     environment = dict.fromkeys(arc.workload.environment, MASK)
     workload = msgspec.structs.replace(arc.workload, environment=environment)
     return msgspec.structs.replace(arc, workload=workload)
 
 
 def from_text(text: str) -> Arc:
-    """A declaration as it was kept."""
+    """Decode a stored declaration."""
     return _decode(text)
 
 
-def checked(arc: Arc) -> Arc:
-    """The declaration, if it can work."""
+def check_arc(arc: Arc) -> Arc:
+    """Return the declaration, or raise Invalid if it cannot work."""
     for what, name in (("arc", arc.name), ("project", arc.project), ("version", arc.version)):
         if not _NAME.fullmatch(name) or name in {".", ".."}:
             raise Invalid(
@@ -186,7 +186,6 @@ def checked(arc: Arc) -> Arc:
 
 
 def _check_command(load: Workload, where: str) -> None:
-    """Refuse what no program can be started with."""
     if load.command and not load.command[0]:
         raise Invalid(f"the command of {where} begins with nothing; name a program first")
     for name, value in load.environment.items():
@@ -198,12 +197,12 @@ def _check_command(load: Workload, where: str) -> None:
     for text in load.command:
         if "\0" in text:
             raise Invalid(f"the command of {where} has a NUL character in {text[:100]!r}")
-        found = _PLACEHOLDER.search(text)
-        if found is not None and found[0] != text:
+        match = _PLACEHOLDER.search(text)
+        if match is not None and match[0] != text:
             raise Invalid(
-                f"the command of {where} has {found[0]} inside of {text[:100]!r}, where nothing "
+                f"the command of {where} has {match[0]} inside of {text[:100]!r}, where nothing "
                 "is put in for it; let it be an argument of its own, or use the environment: "
-                f"PENSTOCK_{found[1].upper()}"
+                f"PENSTOCK_{match[1].upper()}"
             )
 
 
@@ -225,30 +224,29 @@ def _check_parts(parts: Parts, where: str) -> None:
 
 
 def _twice(names: Sequence[T]) -> T | None:
-    """The first that is there a second time."""
     return next((name for index, name in enumerate(names) if name in names[:index]), None)
 
 
 class ByName(Mapping[str, T], Generic[T]):
-    """Something for each dataset. The whole name always leads to it, a bare one if it is alone."""
+    """A mapping from dataset names. The whole name always works, a bare one if it is unique."""
 
     def __init__(self, each: Iterable[tuple[str, str, T]]) -> None:
-        """Each is a namespace, a name, and what there is for that dataset."""
+        """Map entries, each a namespace, a name and a value."""
         self._all = tuple(each)
         self._read: dict[str, list[int]] = {}
-        for place, (namespace, name, _) in enumerate(self._all):
+        for position, (namespace, name, _) in enumerate(self._all):
             for text in (name, f"{namespace}/{name}"):
-                self._read.setdefault(text, []).append(place)
+                self._read.setdefault(text, []).append(position)
 
     def __getitem__(self, name: str) -> T:
-        places = self._read[name]
-        if len(places) > 1:
-            whole = " or ".join("/".join(self._all[place][:2]) for place in places)
+        positions = self._read[name]
+        if len(positions) > 1:
+            whole = " or ".join("/".join(self._all[position][:2]) for position in positions)
             raise Invalid(f"{name!r} may be {whole}; write it as NAMESPACE/NAME")
-        return self._all[places[0]][2]
+        return self._all[positions[0]][2]
 
     def __iter__(self) -> Iterator[str]:
-        """The shortest name of each."""
+        """Yield the shortest name of each entry."""
         for namespace, name, _ in self._all:
             yield name if len(self._read[name]) == 1 else f"{namespace}/{name}"
 
@@ -257,14 +255,14 @@ class ByName(Mapping[str, T], Generic[T]):
 
 
 def variable_names(prefix: str, datasets: Sequence[tuple[str, str]]) -> list[str]:
-    """What the environment of a command calls datasets, each a namespace and a name.
+    """Return names of environment variables for datasets, each a namespace and a name.
 
-    Names alone where they differ; where two would be the same, the namespace goes first.
+    Bare names if they differ; for equal ones, the namespace goes first.
     """
     short = [f"{prefix}_{_word(name)}" for _, name in datasets]
-    taken = Counter(short)
+    uses = Counter(short)
     return [
-        name if taken[name] == 1 else f"{prefix}_{_word(each[0])}_{_word(each[1])}"
+        name if uses[name] == 1 else f"{prefix}_{_word(each[0])}_{_word(each[1])}"
         for name, each in zip(short, datasets, strict=True)
     ]
 

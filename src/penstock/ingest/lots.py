@@ -35,7 +35,7 @@ from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, de
 from penstock.lots.rows import LotDatasetRow, ManifestRow
 from penstock.lots.tables import LotTables
 from penstock.objects import Objects
-from penstock.objects.uris import Place, find_place
+from penstock.objects.uris import KeyForm, find_key_form
 from penstock.schema.ingest import Collection
 from penstock.schema.lot_ids import Interval, parse_interval
 from penstock.states import ManifestState
@@ -359,22 +359,22 @@ def _items(
 ) -> Iterator[Item]:
     """Yield every file that these deposits stored."""
     depository = context.storage.depository(collection)
-    place = find_place(objects, depository.url)
+    key_form = find_key_form(objects, depository.url)
     wanted = list(keys)
     for start in range(0, len(wanted), _PAGE):
         with context.catalog.read() as tx:
             rows = stored_versions(tx, wanted[start : start + _PAGE])
         for row in sorted(rows, key=lambda row: row.job_id):
-            yield from _files(depository, row, place)
+            yield from _files(depository, row, key_form)
 
 
-def _files(depository: Depository, row: StoredRow, place: Place) -> Iterator[Item]:
+def _files(depository: Depository, row: StoredRow, key_form: KeyForm) -> Iterator[Item]:
     """Yield the depositor's files; the metadata files beside them are not data."""
     files = depository.files(row.ark, row.version)
     _check_sizes(depository, row, files)
     deposited = [f for f in files if f.name.startswith(_DEPOSITED)]
     for file in {file.key: file for file in deposited}.values():
-        yield Item(place.uri(file.key), file.size, f"sha-512:{file.sha512}", ark=row.ark)
+        yield Item(key_form.uri(file.key), file.size, f"sha-512:{file.sha512}", ark=row.ark)
 
 
 def _check_sizes(depository: Depository, row: StoredRow, files: Sequence[StoredFile]) -> None:

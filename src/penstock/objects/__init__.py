@@ -1,4 +1,4 @@
-"""Objects by URL: bytes under keys, in a local folder or in the store of a cloud."""
+"""Object stores by URL: bytes under keys, in a local folder or a cloud bucket."""
 
 from penstock.objects.store import Entry, Nameless, Objects, mark_store
 

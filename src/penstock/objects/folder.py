@@ -1,12 +1,12 @@
-"""A local folder: written so that what was acknowledged survives a loss of power, and listed.
+"""A local folder as an object store: durable writes, and complete listings.
 
-obstore's local store renames a file into place without flushing it, and leaves its half-written
-file beside the target when it is killed. Here a file is written at the top of the folder under a
-name that listings never show, flushed, and only then linked or renamed to its key; the folder
-that holds the key, and each folder made for it, are flushed before the call returns.
+obstore's local store renames a file into place without flushing it. If it is killed, it leaves a
+half-written file beside the target. Here a file is written at the top of the folder under a name
+that listings omit. It is flushed, and only then linked or renamed to its key. The folder of the
+key, and each folder created for it, are flushed before the call returns.
 
-Others write here by any name. obstore gives up a whole listing for one that it cannot read, and
-passes over others without a word: here every file is met, and who lists decides.
+Other programs write here with any names. obstore aborts a whole listing for a name that it cannot
+read, and silently skips others. Here every file is listed, and the caller decides.
 """
 
 import errno
@@ -24,13 +24,15 @@ _UNFINISHED_PREFIX = ".put-"
 _UNFINISHED_SUFFIX = "#1"
 _ABANDONED_SECONDS = 24 * 3600
 _TRIES = 20
-# Tells that the folder is the store that we began, and not the place where its disk is missing.
+# Distinguishes the store from an empty mount point whose disk is missing.
 MARK = "penstock-store#1"
 _WORDS = b"This folder is an object store of Penstock. Leave this file in it.\n"
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_Identity = tuple[int, int]  # of a folder, whatever its path
 
 
 def write(root: Path, key: str, chunks: Iterable[bytes], *, if_absent: bool) -> None:
-    """Write the chunks under the key; raises FileExistsError if it is taken and must not be."""
+    """Write chunks under a key; raise FileExistsError if it exists and must not be replaced."""
     unfinished = root / f"{_UNFINISHED_PREFIX}{uuid4().hex}{_UNFINISHED_SUFFIX}"
     try:
         with unfinished.open("xb") as file:
@@ -52,7 +54,7 @@ def _publish(unfinished: Path, root: Path, target: Path, *, if_absent: bool) -> 
             else:
                 unfinished.replace(target)
         except FileNotFoundError:
-            # A deletion beside us may remove the folder just made, because it is empty.
+            # A concurrent deletion may remove the new folder, because it is empty.
             if attempt == _TRIES - 1:
                 raise
         else:
@@ -67,7 +69,7 @@ def _make_folder(folder: Path, root: Path) -> None:
     try:
         folder.mkdir()
     except FileExistsError:
-        if folder.is_file():  # else it is a folder, or was one a moment ago
+        if folder.is_file():  # otherwise it is a folder, or was one before
             raise NotADirectoryError(f"{folder} is a file") from None
     except FileNotFoundError:
         return
@@ -86,28 +88,24 @@ def _flush(folder: Path) -> None:
 
 
 def folders(root: Path, prefix: str) -> list[str]:
-    """The names of the folders in a folder of the root."""
+    """Yield the names of the folders in a folder of the root."""
     try:
         return [path.name for path in (root / prefix).iterdir() if path.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-_Identity = tuple[int, int]  # of a folder, by whatever name it is reached
-
-
 def files(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Every file below a folder of the root, by its path from the root; in no order.
+    """Yield the path of every file below a folder of the root, in no order.
 
-    Links are followed; a folder inside of itself is not.
+    Links are followed, except into a folder that contains the link.
     """
     top = root / prefix
     try:
-        met = top.stat()
+        status = top.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
-    yield from _files(str(top), f"{prefix}/" if prefix else "", ((met.st_dev, met.st_ino),))
+    yield from _files(str(top), f"{prefix}/" if prefix else "", ((status.st_dev, status.st_ino),))
 
 
 def _files(
@@ -116,39 +114,39 @@ def _files(
     try:
         entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
-        return  # a deletion beside us took it
+        return  # a concurrent deletion removed it
     with entries:
         for entry in entries:
             try:
-                met = entry.stat()
+                status = entry.stat()
             except OSError as error:
                 if error.errno in _NOTHING:
-                    continue  # deleted, or a link that leads nowhere
+                    continue  # deleted, or a dangling link
                 raise
-            if stat.S_ISREG(met.st_mode):
+            if stat.S_ISREG(status.st_mode):
                 if path or not _is_ours(entry.name):
-                    yield f"{path}{entry.name}", met
-            elif stat.S_ISDIR(met.st_mode) and (met.st_dev, met.st_ino) not in above:
-                inside = (*above, (met.st_dev, met.st_ino))
+                    yield f"{path}{entry.name}", status
+            elif stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in above:
+                inside = (*above, (status.st_dev, status.st_ino))
                 yield from _files(entry.path, f"{path}{entry.name}/", inside)
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file at the top of the folder is our mark, or one that `write` has not finished."""
+    """Whether a file at the top of the folder is the mark, or an unfinished write."""
     return name == MARK or (
         name.startswith(_UNFINISHED_PREFIX) and name.endswith(_UNFINISHED_SUFFIX)
     )
 
 
 def mark(root: Path) -> None:
-    """Make the folder, and the mark in it, if they are not there."""
+    """Create the folder and its mark, if they are missing."""
     make_private_folder(root)
     if not (root / MARK).exists():
         write(root, MARK, [_WORDS], if_absent=False)
 
 
 def sweep(root: Path) -> None:
-    """Remove what killed writers left half-written a day ago or longer."""
+    """Remove half-written files of killed writers after a day."""
     oldest = time.time() - _ABANDONED_SECONDS
     for unfinished in root.glob(f"{_UNFINISHED_PREFIX}*{_UNFINISHED_SUFFIX}"):
         try:

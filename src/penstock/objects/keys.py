@@ -1,4 +1,4 @@
-"""Which keys and URLs an object store takes, the same on every kind of store."""
+"""The keys and URLs that object stores accept, the same for every kind of store."""
 
 import re
 from collections.abc import Iterable
@@ -10,20 +10,20 @@ from penstock.errors import Invalid
 _KEY_BYTES_MAX = 1024
 _SEGMENT_BYTES_MAX = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# A local folder keeps such names for files that are not finished.
+# A local folder uses such names for unfinished files.
 _UNFINISHED = re.compile(r"#[0-9]+$")
 _REMOTE_SCHEMES = ("s3", "gs", "az")
 
 
 def check_key(key: str) -> str:
-    """Return the key as it is, or say why no store may hold it."""
+    """Return the key, or raise Invalid if some store could not hold it."""
     if reason := refusal(key):
         raise Invalid(f"{key[:200]!r} cannot be the key of an object: {reason}")
     return key
 
 
 def refusal(key: str) -> str | None:
-    """Why no store may hold a key; None if it may."""
+    """Explain why no store may hold a key; None if it may."""
     segments = key.split("/")
     if "" in segments:
         return "it is empty, begins or ends with '/', or holds '//'"
@@ -47,7 +47,7 @@ def _has_long(segments: Iterable[str]) -> bool:
 
 
 def local_folder(url: str) -> Path | None:
-    """The folder that a `file:` URL or a plain path names; None for the other kinds of store."""
+    """Return the folder of a `file:` URL or a path; None for other kinds of store."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -60,6 +60,6 @@ def local_folder(url: str) -> Path | None:
     if parts.scheme == "memory" or parts.scheme in _REMOTE_SCHEMES:
         return None
     if "://" in url or not url:
-        known = ", ".join(f"{scheme}://" for scheme in ("file", *_REMOTE_SCHEMES, "memory"))
-        raise Invalid(f"{url!r} is no object store; it begins with one of {known} or is a folder")
+        schemes = ", ".join(f"{scheme}://" for scheme in ("file", *_REMOTE_SCHEMES, "memory"))
+        raise Invalid(f"{url!r} is no object store; it begins with one of {schemes} or is a folder")
     return Path(url)

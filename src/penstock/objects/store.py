@@ -1,8 +1,8 @@
 """The object store behind one URL.
 
-Guaranteed: a key is seen whole or not at all; what `put` has returned for is on disk (a local
-folder is flushed, the others answer only then); `if_absent` lets one of many writers win.
-Not guaranteed: that `list` is in any order, or that two keys change together.
+Guaranteed: a key is visible whole or not at all. What `put` has stored is on disk when it returns.
+With `if_absent`, exactly one of many writers wins. Not guaranteed: the order of `list`, and a joint
+change of two keys.
 """
 
 import errno
@@ -38,40 +38,40 @@ Data = bytes | Path | Iterable[bytes]
 
 _CHUNK_BYTES = 1024 * 1024
 _PART_BYTES_MIN = 16 * 1024 * 1024
-_PARTS_MAX = 9_000  # S3 takes 10,000
+_PARTS_MAX = 9_000  # S3 accepts 10,000
 _PARTS_AT_ONCE = 4
 _IF_ABSENT_BYTES_MAX = 64 * 1024 * 1024
-_NOBODYS = "penstock-asks"  # a key that nobody writes
+_NOBODYS = "penstock-asks"  # a key that is never written
 _RETRIES = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# What a folder says whose disk, or the way to it, is lost.
+# The errors of a folder whose disk or connection is lost.
 _GONE = (errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, errno.ETIMEDOUT)
 _RETRY_SECONDS = 60
 
 
 class Entry(Struct, frozen=True):
-    """One object of a listing."""
+    """One object in a listing."""
 
     key: str
     size: int
     modified: Micros
-    etag: str = ""  # a folder has none: what it could tell changes when the folder is moved
+    etag: str = ""  # folders have none: theirs would change when the folder is moved
 
 
 class Nameless(Struct, frozen=True):
-    """A file in a local folder that is no object: no key can name it."""
+    """A file in a local folder whose name cannot be a key."""
 
     path: Path
     reason: str
 
     @property
     def words(self) -> str:
-        """The file, and why it has to be renamed."""
+        """The file, and why it must be renamed."""
         return f"{str(self.path)!r} cannot be the name of an object: {self.reason}"
 
 
 class Objects:
-    """Bytes under keys; safe to share between threads."""
+    """An object store; safe to share between threads."""
 
     def __init__(
         self, url: str, store: "ObjectStore", folder: Path | None, mark: Path | None = None
@@ -83,11 +83,11 @@ class Objects:
 
     @classmethod
     def open(cls, url: str, *, below: str = "", is_marked: bool = False) -> Self:
-        """Open a folder (made if missing), a bucket by s3://, gs:// or az://, or memory://.
+        """Open a folder (created if missing), a bucket by s3://, gs:// or az://, or memory://.
 
-        Keys and endpoints of clouds come from the environment, as their own tools read it. Of a
-        folder that `is_marked` nothing is made, read or written while its mark is not there; what
-        is opened is a folder `below` it, if one is named.
+        Cloud keys and endpoints come from the environment, as the tools of the clouds read it. With
+        `is_marked`, a folder is neither created, read nor written while its mark is missing. With
+        `below`, a folder inside of it is opened.
         """
         folder = local_folder(url)
         mark = folder.absolute() / local.MARK if is_marked and folder is not None else None
@@ -100,29 +100,29 @@ class Objects:
             folder = folder.absolute() / below
             make_private_folder(folder)
             local.sweep(folder)
-            # OCFL forbids empty folders, so a deletion takes them along.
+            # OCFL forbids empty folders, so a deletion removes them.
             return cls(folder.as_uri(), LocalStore(folder, automatic_cleanup=True), folder, mark)
         except (BaseError, OSError, ValueError) as error:
             raise Invalid(f"the object store {url} cannot be opened: {_words(error)}") from error
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is a folder that is known by its mark."""
+        """Whether it is a folder with a mark."""
         return self._mark is not None
 
     def path(self, key: str) -> Path | None:
-        """Where a local folder has the object; None for the other kinds of store."""
+        """Return the file of an object in a local folder; None for other kinds of store."""
         self._check_mark()
         return self._folder / check_key(key) if self._folder is not None else None
 
     def get(self, key: str) -> bytes:
-        """The whole object; for small ones."""
+        """Return a whole small object."""
         with self._refusals("read", check_key(key)):
             return bytes(obstore.get(self._store, key).bytes())
 
     @contextmanager
     def get_stream(self, key: str) -> Iterator[Iterator[bytes]]:
-        """The object's bytes in chunks."""
+        """Return the bytes of an object in chunks."""
         with self._refusals("read", check_key(key)):
             result = obstore.get(self._store, key)
         yield self._stream(key, result.stream(min_chunk_size=_CHUNK_BYTES))
@@ -130,10 +130,10 @@ class Objects:
     def put(
         self, key: str, data: Data, *, if_absent: bool = False, size: int | None = None
     ) -> None:
-        """Store the data; with `if_absent`, raises Conflict if the key is taken.
+        """Store data; with `if_absent`, raise Conflict if the key exists.
 
-        A PenstockError raised by an iterable is raised here, and nothing is stored. `size` is what
-        an iterable will come to, so that a very large one is sent in parts that are large enough.
+        A PenstockError from an iterable is raised here, and nothing is stored. `size` is the size
+        of an iterable, which decides the size of the parts of a large upload.
         """
         check_key(key)
         if isinstance(data, Path):
@@ -159,7 +159,7 @@ class Objects:
                 )
 
     def size(self, key: str) -> int | None:
-        """How many bytes it has; None if it is not there."""
+        """Return the size in bytes; None if there is no object."""
         try:
             with self._refusals("look at", check_key(key)):
                 return obstore.head(self._store, key)["size"]
@@ -171,10 +171,10 @@ class Objects:
         return self.size(key) is not None
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
-        """Every object below the prefix, which is one or more whole segments; in no order.
+        """Yield every object below a prefix of whole segments, in no order.
 
-        With `after`, only keys that are greater: a store that sorts does not look at the others.
-        Files of a folder that no key can name are no objects: `nameless` tells of them.
+        With `after`, only greater keys; a store that sorts skips the others. Files whose names
+        cannot be keys are omitted: `nameless` lists them.
         """
         if prefix:
             check_key(prefix)
@@ -190,16 +190,16 @@ class Objects:
                     yield Entry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
 
     def folders(self, prefix: str) -> Sequence[str]:
-        """The segments that follow the prefix in keys which go on below them."""
+        """Yield the segments after the prefix in keys that continue below them."""
         check_key(prefix)
         with self._refusals("list", prefix):
             if self._folder is not None:
                 return local.folders(self._folder, prefix)
-            found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
-            return [path.rstrip("/").rpartition("/")[2] for path in found]
+            prefixes = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
+            return [path.rstrip("/").rpartition("/")[2] for path in prefixes]
 
     def nameless(self, prefix: str = "") -> Iterator[Nameless]:
-        """The files below the prefix that no listing gives; only a local folder can have some."""
+        """Yield the files below the prefix that listings omit; only local folders can have any."""
         if self._folder is None:
             return
         with self._refusals("list", prefix):
@@ -209,26 +209,26 @@ class Objects:
 
     def _list_folder(self, folder: Path, prefix: str, after: str) -> Iterator[Entry]:
         with self._refusals("list", prefix):
-            for path, met in local.files(folder, prefix):
+            for path, status in local.files(folder, prefix):
                 if path > after and refusal(path) is None:
-                    yield Entry(path, met.st_size, met.st_mtime_ns // 1000)
+                    yield Entry(path, status.st_size, status.st_mtime_ns // 1000)
 
     def delete(self, key: str) -> None:
-        """Remove the object; nothing happens if it is not there."""
+        """Remove an object, if there is one."""
         try:
             with self._refusals("delete", check_key(key)):
                 obstore.delete(self._store, key)
         except NotFound:
             return
 
-    def ask(self) -> None:
-        """Return if the store answers; raises what any other call would."""
+    def probe(self) -> None:
+        """Return if the store answers; otherwise raise the error of any other call."""
         self.size(_NOBODYS)
 
     def check(self) -> None:
-        """Prove that the store can be written and lets only the first of two writers create a key.
+        """Prove that the store is writable and that only the first of two writers creates a key.
 
-        Some stores that speak S3 accept the condition and ignore it: two writers would both win.
+        Some S3-compatible stores accept the condition and ignore it. Then both writers would win.
         """
         key = f"penstock-check-{uuid4()}"
         self.put(key, b"first", if_absent=True)
@@ -254,14 +254,14 @@ class Objects:
 
     @contextmanager
     def _refusals(self, verb: str, key: str) -> Iterator[None]:
-        """Say what a store refuses in the words and classes of Penstock."""
+        """Translate errors of stores into errors of Penstock."""
         where = f"{key} in {self.url}" if key else self.url
         self._check_mark()
         try:
             try:
                 yield
             finally:
-                # What was not found, or was written, may be so because the disk went meanwhile.
+                # A missing object, or a write, may be due to a disk that was lost meanwhile.
                 self._check_mark()
         except PenstockError:
             raise
@@ -269,7 +269,7 @@ class Objects:
             raise Conflict(f"{where} exists already, and is not overwritten") from error
         except FileNotFoundError as error:
             if "NoSuchUpload" in str(error):
-                # Its end was answered, and the answer was lost: it is done, or has to be anew.
+                # The answer to the completion was lost: the upload is done, or must be repeated.
                 raise Away(f"cannot {verb} {where}: the upload is over; try again") from error
             raise NotFound(f"there is no object {where}") from error
         except (NotADirectoryError, IsADirectoryError) as error:
@@ -297,7 +297,7 @@ class Objects:
 
 
 def _is_full(error: Exception) -> bool:
-    """Whether a disk, or what may be used of it, is full; obstore has no class for that."""
+    """Whether a disk or a quota is full; obstore has no class for that."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     return any(f"(os error {number})" in str(error) for number in _FULL)
@@ -308,7 +308,7 @@ def _open_remote(url: str) -> "ObjectStore":
         return MemoryStore()
     options: ClientConfig = {
         "connect_timeout": timedelta(seconds=10),
-        # A stalled transfer ends by the read timeout; a long one may take its time.
+        # The read timeout ends a stalled transfer; a long transfer has no limit.
         "read_timeout": timedelta(seconds=60),
         "timeout": timedelta(hours=12),
     }
@@ -326,14 +326,14 @@ def _open_remote(url: str) -> "ObjectStore":
 
 
 def mark_store(url: str) -> None:
-    """Let a local folder, made if missing, tell from now on that it is a store of ours."""
+    """Create a local folder if missing, and mark it as an object store."""
     folder = local_folder(url)
     if folder is None:
         return
     try:
         local.mark(folder.absolute())
     except OSError as error:
-        # A file where the folder should be is no trouble of the disk.
+        # A file in place of the folder is not a disk error.
         is_wrong = isinstance(error, FileExistsError | NotADirectoryError)
         raise (Invalid if is_wrong else Unavailable)(
             f"the object store {url} cannot be begun: {_words(error)}"
@@ -362,7 +362,7 @@ def _chunks(data: Data) -> Iterator[bytes]:
 
 
 def read_chunks(path: Path) -> Iterator[bytes]:
-    """A local file in chunks; an error names the file, not the key it goes to."""
+    """Read a local file in chunks; an error names the file, not its key."""
     with _source(path), path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             yield chunk
@@ -373,15 +373,13 @@ def _source(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise NotFound(f"the file {path} that is to be stored is not there") from error
+        raise NotFound(f"the file {path} to be stored does not exist") from error
     except OSError as error:
-        raise Unavailable(
-            f"the file {path} that is to be stored cannot be read: {error}"
-        ) from error
+        raise Unavailable(f"the file {path} to be stored cannot be read: {error}") from error
 
 
 def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
-    """All of it in one piece: no store creates conditionally in parts."""
+    """Return all data in one piece: no store creates multipart objects conditionally."""
     whole = bytearray()
     for chunk in chunks:
         whole += chunk
@@ -394,18 +392,17 @@ def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
 
 
 def _whole_words(error: Exception) -> str:
-    """All that is said of a key that has line breaks in it."""
     return repr(str(error).partition("\n\nDebug source")[0])[1:-1]
 
 
 def _is_away(error: Exception) -> bool:
-    """Whether the store did not answer, or said that it cannot; a full one needs a person."""
+    """Whether the store did not answer or is overloaded; a full store needs a person."""
     if isinstance(error, OSError):
         return error.errno in _GONE or isinstance(error, TimeoutError)
-    # A server that cannot be reached, and one that says 5xx to the last try, have no other class.
+    # An unreachable server, and a 5xx answer to the last try, share this class.
     return isinstance(error, GenericError)
 
 
 def _words(error: Exception) -> str:
-    """The first line: obstore adds a dump of its own structures below."""
+    """Return the first line of an error: obstore adds a dump of its structures below."""
     return str(error).split("\n", 1)[0]

@@ -1,1 +1,1 @@
-"""Where a lot comes from, whether its bytes are what they were, and whether all promises hold."""
+"""Provenance of lots, verification of their bytes, and checks of all invariants."""

@@ -1,4 +1,4 @@
-"""What was found on the way back, as it is shown: with contents, arrivals and deposits."""
+"""Provenance for display: traced versions with contents, arrivals and deposits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from penstock.errors import PenstockError
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.provenance.history import LotAt
-from penstock.provenance.trace import FoundObject, FoundRun, Node, Walk
-from penstock.provenance.verify import listed, read_manifest
+from penstock.provenance.trace import FoundObject, FoundRun, TracedVersion, Walk
+from penstock.provenance.verify import list_items, read_manifest
 from penstock.schema.catalog import EntityId
 from penstock.schema.provenance import (
     Arrived,
@@ -30,29 +30,29 @@ from penstock.states import ManifestState
 Find = Callable[[Sequence[str]], Sequence[FoundObject]]  # all stored versions, by ARKs
 
 
-class Arrivals:
-    """The first objects that lots from outside were made of, and how many there were."""
+class ArrivedObjects:
+    """The first arrived objects of external lots, and their number."""
 
     def __init__(self, tx: Transaction, walk: Walk, most: int) -> None:
         outside = [node for node in walk.nodes.values() if node.run is None and node.lot]
-        self._found: dict[str, tuple[int, list[Arrived]]] = {}
+        self._by_version: dict[str, tuple[int, list[Arrived]]] = {}
         for node in outside:
             which = {"dataset_id": node.version.dataset_id, "lot": node.lot}
             [(count,)] = tx.fetch("count_arrived_in_lot", **which)
             rows = tx.fetch("arrived_in_lot", **which, most=most) if count else []
-            shown = [Arrived(u, s, m, format_time(t), format_time(a)) for u, s, m, t, a in rows]
-            self._found[node.version.id] = count, shown
+            objects = [Arrived(u, s, m, format_time(t), format_time(a)) for u, s, m, t, a in rows]
+            self._by_version[node.version.id] = count, objects
 
-    def of(self, node: Node) -> tuple[int, list[Arrived]]:
-        """Those of one version."""
-        return self._found.get(node.version.id, (0, []))
+    def of(self, node: TracedVersion) -> tuple[int, list[Arrived]]:
+        """Return those of one version."""
+        return self._by_version.get(node.version.id, (0, []))
 
 
 class ProvenanceBuilder:
-    """Tells what was found, with at most so many files of each version."""
+    """A builder of provenance, with a limit of files for each version."""
 
     def __init__(
-        self, walk: Walk, arrivals: Arrivals, objects: Objects, find: Find, files: int
+        self, walk: Walk, arrivals: ArrivedObjects, objects: Objects, find: Find, files: int
     ) -> None:
         self._walk = walk
         self._arrivals = arrivals
@@ -60,20 +60,20 @@ class ProvenanceBuilder:
         self._find = find
         self._files = files
 
-    def tell(self, asked: LotAt) -> Provenance:
-        """All of it."""
+    def build(self, version: LotAt) -> Provenance:
+        """Return the provenance of a version of a lot."""
         return Provenance(
-            namespace=asked.name.namespace,
-            dataset=asked.name.dataset,
-            lot=asked.name.lot,
-            version=asked.version_id,
-            as_of=time_or_none(asked.as_of),
-            is_current=asked.is_current,
+            namespace=version.name.namespace,
+            dataset=version.name.dataset,
+            lot=version.name.lot,
+            version=version.version_id,
+            as_of=time_or_none(version.as_of),
+            is_current=version.is_current,
             is_whole=not self._walk.beyond,
             versions=[self._version(node) for node in self._walk.nodes.values()],
         )
 
-    def _version(self, node: Node) -> LotVersion:
+    def _version(self, node: TracedVersion) -> LotVersion:
         version = node.version
         manifest = self._walk.manifests.get(version.id)
         contents = self._contents(manifest) if manifest is not None else None
@@ -110,18 +110,17 @@ class ProvenanceBuilder:
             duration_ms=((ended or 0) - (began or 0)) // 1000 if has_both else None,
         )
 
-    def _outside(self, node: Node) -> Outside:
-        told = self._walk.registration_of(node)
-        count, shown = self._arrivals.of(node)
+    def _outside(self, node: TracedVersion) -> Outside:
+        registration = self._walk.registration_of(node)
+        count, objects = self._arrivals.of(node)
         return Outside(
-            registered_by=told.who if told is not None else None,
-            registered_at=format_time(told.at) if told is not None else None,
+            registered_by=registration.who if registration is not None else None,
+            registered_at=format_time(registration.at) if registration is not None else None,
             arrived_count=count,
-            arrived=shown,
+            arrived=objects,
         )
 
-    def _deposits(self, node: Node, contents: Contents | None) -> list[Deposit]:
-        """The batches that a lot consists of, each with the objects whose files are shown."""
+    def _deposits(self, node: TracedVersion, contents: Contents | None) -> list[Deposit]:
         batches = self._walk.batches_of(node)
         files = contents.files if contents is not None and batches else ()
         arks = sorted({file.ark for file in files if file.ark is not None})
@@ -142,12 +141,13 @@ class ProvenanceBuilder:
         ]
 
     def _contents(self, row: ManifestRow) -> Contents:
-        """What a manifest lists, or why that cannot be told."""
         files: list[File] = []
         error = None
         if self._files:
             try:
-                entries = listed(self._objects, read_manifest(self._objects, row.key, row.digest))
+                entries = list_items(
+                    self._objects, read_manifest(self._objects, row.key, row.digest)
+                )
                 for entry in islice(entries, self._files):
                     item = entry.item
                     files.append(File(item.uri, item.size, item.digest, entry.part, item.ark))
@@ -166,20 +166,19 @@ class ProvenanceBuilder:
 
 
 def _own_deposit(run: FoundRun | None) -> list[Deposit]:
-    """The deposit that a run itself is."""
-    found = run.deposit if run is not None else None
-    if found is None or run is None:
+    deposit = run.deposit if run is not None else None
+    if deposit is None or run is None:
         return []
     objects = []
-    if found.ark is not None:
+    if deposit.ark is not None:
         objects.append(
             DepositedObject(
-                found.ark,
-                found.object_version,
-                found.ingest_job,
-                found.location,
-                found.digest,
+                deposit.ark,
+                deposit.object_version,
+                deposit.ingest_job,
+                deposit.location,
+                deposit.digest,
                 run.id,
             )
         )
-    return [Deposit(found.batch, run.name.removeprefix("ingest."), found.submitter, objects)]
+    return [Deposit(deposit.batch, run.name.removeprefix("ingest."), deposit.submitter, objects)]

@@ -1,4 +1,4 @@
-"""Which versions a lot has had, and which was its version at a time."""
+"""The versions of a lot over time."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +10,11 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 
 _STRETCH: Micros = HOUR
-_LIKE_MAX = 100  # a pattern does not tell letters of two cases apart everywhere
+_LIKE_MAX = 100  # patterns ignore case in some databases
 
 
 class LotName(Struct, frozen=True):
-    """A lot, and the dataset it is of."""
+    """A lot and its dataset."""
 
     dataset_id: str
     namespace: str
@@ -26,7 +26,7 @@ class LotName(Struct, frozen=True):
 
 
 class LotAt(Struct, frozen=True):
-    """The version that a lot had at a time, or has now, and whether it has that one still."""
+    """The version that a lot had at a time, or has now, and whether it is still current."""
 
     name: LotName
     as_of: Micros | None
@@ -35,7 +35,7 @@ class LotAt(Struct, frozen=True):
 
 
 class Registration(Struct, frozen=True):
-    """That somebody registered a lot from outside."""
+    """The registration of an external lot."""
 
     dataset_id: str
     lot: str
@@ -44,73 +44,78 @@ class Registration(Struct, frozen=True):
 
 
 class Publication(Struct, frozen=True):
-    """When a version was published."""
+    """The publication of a version."""
 
     version_id: str
     at: Micros
 
 
 def lot_at(tx: Transaction, name: LotName, as_of: Micros | None) -> LotAt:
-    """Which version a lot had at a time, or has now; NotFound if it had none."""
+    """Return the version of a lot at a time, or now; raise NotFound if it had none."""
     row = tx.fetch_one("lot_now", dataset_id=name.dataset_id, lot=name.lot)
     now = row[0] if row is not None else None
     if as_of is None:
         if now is None:
-            raise NotFound(f"{name} has no version: it was never made, or is not known")
+            raise NotFound(f"{name} has no version: it was never made, or is unknown")
         return LotAt(name, None, now, is_current=True)
     earlier = [each for each in publications(tx, name, now) if each.at <= as_of]
     if not earlier:
         raise NotFound(
-            f"{name} had no version at {format_time(as_of)}: it was made later, or what is known "
+            f"{name} had no version at {format_time(as_of)}: it was made later, or the record "
             "of that time was pruned"
         )
-    found = earlier[-1].version_id
-    return LotAt(name, as_of, found, is_current=found == now)
+    version_id = earlier[-1].version_id
+    return LotAt(name, as_of, version_id, is_current=version_id == now)
 
 
 def publications(tx: Transaction, name: LotName, now: str | None) -> list[Publication]:
-    """The versions of a lot, in the order in which they were published.
+    """Return the publications of a lot in order.
 
-    The catalog tells when that was: when the event came about, not when it came. But versions that
-    were published at once have each a time of their own there, a little later than it was.
+    The catalog has the times at which events happened, not when they arrived. Versions that were
+    published together have distinct times there, a little later than the event.
     """
-    known = versions_of(tx, name)
-    wanted = {*known} if now is None else {*known, now}
+    first_records = versions_of(tx, name)
+    wanted = {*first_records} if now is None else {*first_records, now}
     times: dict[str, Micros] = dict(tx.fetch("publications", ids=sorted(wanted)))
-    found = [Publication(version, min(at, known.get(version, at))) for version, at in times.items()]
-    return sorted(found, key=lambda each: (each.at, each.version_id))
+    published = [
+        Publication(version, min(at, first_records.get(version, at)))
+        for version, at in times.items()
+    ]
+    return sorted(published, key=lambda each: (each.at, each.version_id))
 
 
 def versions_of(tx: Transaction, name: LotName) -> dict[str, Micros]:
-    """Every version of a lot that anything tells of, and since when by that."""
+    """Return every recorded version of a lot, with the time of its first record."""
     which = {"dataset_id": name.dataset_id, "lot": name.lot}
-    noted, made = tx.fetch_many(
+    manifests, outputs = tx.fetch_many(
         [("versions_with_manifests", which), ("versions_made_of_lot", which)]
     )
-    told = registrations(tx, [(name.dataset_id, name.lot)])
-    return {**dict(noted), **dict(made), **_registered(tx, name, told)}
+    registered = registrations(tx, [(name.dataset_id, name.lot)])
+    return {**dict(manifests), **dict(outputs), **_registered(tx, name, registered)}
 
 
 def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Registration]:
-    """When lots, each with its dataset's id, were registered, oldest first."""
+    """Return the registrations of lots by dataset id, oldest first."""
     keys = [f"{dataset_id}{lot}" for dataset_id, lot in lots]
     return [Registration(*row) for row in tx.fetch("registrations_of_lots", keys=keys)]
 
 
-def _registered(tx: Transaction, name: LotName, told: Sequence[Registration]) -> dict[str, Micros]:
-    """The versions that registrations made, and when: the first of the lot behind each."""
-    found: dict[str, Micros] = {}
-    for each in told:
+def _registered(
+    tx: Transaction, name: LotName, registered: Sequence[Registration]
+) -> dict[str, Micros]:
+    """Return the versions that registrations made, and when: the first of the lot after each."""
+    versions: dict[str, Micros] = {}
+    for each in registered:
         version = _declared(tx, name, each.at)
         if version is not None:
-            found.setdefault(version, each.at)
-    return found
+            versions.setdefault(version, each.at)
+    return versions
 
 
 def _declared(tx: Transaction, name: LotName, at: Micros) -> str | None:
-    """The first version from a time on that is the lot's; of some, more is said than that."""
+    """Return the first version of the lot from a time on; prefer those with more evidence."""
     facets, which = lot_facets(name.lot), {"dataset_id": name.dataset_id, "at": at}
-    until = at + _STRETCH  # those of one call are published one by one
+    until = at + _STRETCH  # versions of one call are published one by one
     plain = tx.fetch_one("version_declared_from", **which, until=until, facets=facets)
     if plain is not None:
         until = plain[1]

@@ -1,7 +1,7 @@
-"""Where a lot comes from, in the words of W3C PROV, as PROV-JSON.
+"""Provenance of lots as W3C PROV, in PROV-JSON.
 
-A version of a lot is an entity and a collection of its files; a run is an activity; whoever
-claimed, registered or deposited is an agent; a version of a job is the plan of its runs.
+A version of a lot is an entity and a collection of its files. A run is an activity. Owners of
+claims, registrars and depositors are agents. A version of a job is the plan of its runs.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ _KINDS = (
 )
 
 
-def to_prov(found: Provenance) -> Document:
-    """The document; every relation has a name of its own, the same each time."""
-    writer = _Writer({version.id for version in found.versions})
-    for version in found.versions:
+def to_prov(provenance: Provenance) -> Document:
+    """Return the document; relations have names that are the same each time."""
+    writer = _Writer({version.id for version in provenance.versions})
+    for version in provenance.versions:
         writer.version(version)
     filled = {kind: records for kind, records in writer.records.items() if records}
     return {"prefix": {"penstock": PREFIX}, **filled}
@@ -116,11 +116,15 @@ class _Writer:
                 "penstock:parts": run.parts or None,
             },
         )
-        made = {"prov:entity": name, "prov:activity": activity, "prov:time": version.published_at}
-        self._relate("wasGeneratedBy", made)
+        generation = {
+            "prov:entity": name,
+            "prov:activity": activity,
+            "prov:time": version.published_at,
+        }
+        self._relate("wasGeneratedBy", generation)
         for read in version.inputs:
             source = _name("version", read)
-            if read not in self._known:  # deeper than was asked for: named, and no more
+            if read not in self._known:  # deeper than requested: only its name
                 self._put("entity", source, {"penstock:isCut": "true"})
             self._relate("used", {"prov:activity": activity, "prov:entity": source})
             derived = {"prov:generatedEntity": name, "prov:usedEntity": source}
@@ -163,8 +167,11 @@ class _Writer:
 
     def _deposit(self, name: str, deposit: Deposit, run: Maker | None) -> None:
         batch = _name("batch", quote(deposit.batch, safe=""))
-        said = {"prov:label": f"batch {deposit.batch}", "penstock:collection": deposit.collection}
-        self._put("entity", batch, said)
+        attributes = {
+            "prov:label": f"batch {deposit.batch}",
+            "penstock:collection": deposit.collection,
+        }
+        self._put("entity", batch, attributes)
         self._derive(name, batch)
         agent = None
         if deposit.depositor is not None:
@@ -193,8 +200,8 @@ class _Writer:
         self._derive(name, entity)
         self._derive(entity, batch)
 
-    def _derive(self, made: str, source: str) -> None:
-        self._relate("wasDerivedFrom", {"prov:generatedEntity": made, "prov:usedEntity": source})
+    def _derive(self, derived: str, source: str) -> None:
+        self._relate("wasDerivedFrom", {"prov:generatedEntity": derived, "prov:usedEntity": source})
 
     def _agent(self, who: str, *, is_person: bool) -> str:
         name = _name("agent", quote(who, safe=""))
@@ -203,20 +210,20 @@ class _Writer:
             self._put("agent", name, {"prov:type": _qualified(kind), "prov:label": who})
         return name
 
-    def _put(self, kind: str, name: str, said: Mapping[str, Value | None]) -> None:
+    def _put(self, kind: str, name: str, attributes: Mapping[str, Value | None]) -> None:
         record = self.records[kind].setdefault(name, {})
-        record.update({key: value for key, value in said.items() if value is not None})
+        record.update({key: value for key, value in attributes.items() if value is not None})
 
-    def _relate(self, kind: str, said: Mapping[str, str | None]) -> None:
-        given: Record = {key: value for key, value in said.items() if value is not None}
-        key = (kind, *said.values())
+    def _relate(self, kind: str, attributes: Mapping[str, str | None]) -> None:
+        record: Record = {key: value for key, value in attributes.items() if value is not None}
+        key = (kind, *attributes.values())
         if key not in self._said:
             self._said.add(key)
-            self.records[kind][f"_:{kind}{len(self.records[kind]) + 1}"] = given
+            self.records[kind][f"_:{kind}{len(self.records[kind]) + 1}"] = record
 
 
 def _name(kind: str, key: str) -> str:
-    """A qualified name; what a local part may not hold is quoted by its caller."""
+    """Return a qualified name; the caller quotes what a local part may not contain."""
     return f"penstock:{kind}/{key}"
 
 

@@ -1,7 +1,7 @@
-"""Going back from versions of a lot to all that they were made from.
+"""The trace from versions of a lot back to everything that they were made from.
 
-What runs really pinned is followed, never the wiring. A version is visited once, so that cycles
-and diamonds cost nothing; a level costs the same few statements however wide it is.
+It follows the inputs that runs really pinned, never the wiring. Each version is visited once, so
+cycles and diamonds cost nothing. A level takes the same few statements however wide it is.
 """
 
 from collections import defaultdict
@@ -19,10 +19,12 @@ from penstock.lots.rows import ManifestRow
 from penstock.provenance.history import Registration, registrations
 
 DEPOSIT_FACET = "penstock_deposit"
+_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+VERSIONS_MAX = 10_000
 
 
 class DepositFacet(Struct, frozen=True, rename="camel"):
-    """What the run of a deposit says of it."""
+    """The facet of a run that is a deposit."""
 
     batch: str
     ingest_job: str | None = None
@@ -33,12 +35,11 @@ class DepositFacet(Struct, frozen=True, rename="camel"):
     submitter: str | None = None
 
 
-_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_deposit = msgspec.json.Decoder(DepositFacet).decode
 
 
 class FoundVersion(Row, frozen=True):
-    """A version, what it is of and what made it."""
+    """A version, its dataset and the run that made it."""
 
     id: str
     dataset_id: str
@@ -53,7 +54,7 @@ class FoundVersion(Row, frozen=True):
 
 
 class FoundRun(Row, frozen=True):
-    """A run with its job and the shape that had."""
+    """A run with its job and job version."""
 
     id: str
     job_id: str
@@ -73,7 +74,7 @@ class FoundRun(Row, frozen=True):
 
     @property
     def deposit(self) -> DepositFacet | None:
-        """The deposit that it is the run of; None if it is of none, or if that makes no sense."""
+        """The deposit that the run is; None if it is no deposit or its facet is malformed."""
         if f'"{DEPOSIT_FACET}"' not in self.facets:
             return None
         try:
@@ -106,12 +107,9 @@ class FoundObject(Row, frozen=True):
     run_id: str
 
 
-VERSIONS_MAX = 10_000
-
-
 @dataclass(frozen=True)
-class Node:
-    """One version on the way back, as far as the database knows it."""
+class TracedVersion:
+    """A version in the trace, as far as the database knows it."""
 
     version: FoundVersion
     lot: str | None
@@ -122,32 +120,34 @@ class Node:
 
     @property
     def known_at(self) -> Micros:
-        """When there was such a version."""
+        """The time since when the version is known."""
         return self.version.published_at or self.version.created_at
 
 
 @dataclass
 class Walk:
-    """Everything behind versions, those themselves first."""
+    """Everything behind some versions, those themselves first."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
-    beyond: dict[str, str | None] = field(default_factory=dict)  # not visited: it was too much
+    nodes: dict[str, TracedVersion] = field(default_factory=dict)
+    beyond: dict[str, str | None] = field(default_factory=dict)  # not visited: over the limit
     manifests: dict[str, ManifestRow] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)  # by run
     parts: dict[str, int] = field(default_factory=dict)  # by run
     registered: dict[tuple[str, str], list[Registration]] = field(default_factory=dict)
     batches: dict[tuple[str, str], list[FoundBatch]] = field(default_factory=dict)
 
-    def registration_of(self, node: Node) -> Registration | None:
-        """Who registered a version: the last who did before it was published."""
-        told = self.registered.get((node.version.dataset_id, node.lot or ""), ())
-        return max((r for r in told if r.at <= node.known_at), key=lambda r: r.at, default=None)
+    def registration_of(self, node: TracedVersion) -> Registration | None:
+        """Return the last registration of a version before its publication."""
+        registrations = self.registered.get((node.version.dataset_id, node.lot or ""), ())
+        return max(
+            (r for r in registrations if r.at <= node.known_at), key=lambda r: r.at, default=None
+        )
 
-    def batches_of(self, node: Node) -> list[FoundBatch]:
-        """The batches that a version consists of: those that were reported by then."""
-        told = self.batches.get((node.version.dataset_id, node.lot or ""), ())
+    def batches_of(self, node: TracedVersion) -> list[FoundBatch]:
+        """Return the batches of a version: those that were reported by its time."""
+        reported = self.batches.get((node.version.dataset_id, node.lot or ""), ())
         is_outside = node.version.origin == Origin.DECLARED
-        return [batch for batch in told if is_outside and batch.at <= node.known_at]
+        return [batch for batch in reported if is_outside and batch.at <= node.known_at]
 
 
 def walk_back(
@@ -156,9 +156,9 @@ def walk_back(
     depth: int | None = None,
     known: Collection[str] = (),
 ) -> Walk:
-    """Everything behind versions, each with the lot it is of; `depth` runs back at most.
+    """Return everything behind versions, each with its lot, up to `depth` runs back.
 
-    What is `known` is not visited again.
+    Versions in `known` are not visited again.
     """
     walk = Walk()
     level = {version: lot for version, lot in roots.items() if version not in known}
@@ -168,11 +168,11 @@ def walk_back(
         walk.beyond = dict(list(level.items())[room:])
         is_last = depth is not None and number >= depth
         visited = dict(list(level.items())[:room])
-        found = _visit(tx, walk, visited, number, is_last=is_last)
-        walk.nodes |= {node.version.id: node for node in found}
+        level_nodes = _visit(tx, walk, visited, number, is_last=is_last)
+        walk.nodes |= {node.version.id: node for node in level_nodes}
         level = {
             version: node.lot
-            for node in (found if not is_last else ())
+            for node in (level_nodes if not is_last else ())
             for version in node.inputs
             if version not in walk.nodes and version not in known
         }
@@ -191,18 +191,18 @@ def _visit(
     depth: int,
     *,
     is_last: bool,
-) -> list[Node]:
+) -> list[TracedVersion]:
     versions = tx.rows(FoundVersion, "versions_in_full", ids=list(level))
     manifests = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=list(level))
     walk.manifests |= {row.version_id: row for row in manifests}
     wanted = sorted({version.run_id for version in versions if version.run_id is not None})
     runs = {run.id: run for run in tx.rows(FoundRun, "runs_in_full", ids=wanted)}
-    named = {v.id: _lot(v, runs.get(v.run_id or ""), walk, level[v.id]) for v in versions}
-    read = _inputs(tx, versions, named)
+    lots = {v.id: _lot(v, runs.get(v.run_id or ""), walk, level[v.id]) for v in versions}
+    read = _inputs(tx, versions, lots)
     return [
-        Node(
+        TracedVersion(
             version=version,
-            lot=named[version.id],
+            lot=lots[version.id],
             depth=depth,
             run=runs.get(version.run_id or ""),
             inputs=read.get(version.id, ()),
@@ -213,7 +213,7 @@ def _visit(
 
 
 def _lot(version: FoundVersion, run: FoundRun | None, walk: Walk, wanted: str | None) -> str | None:
-    """Which lot a version is of; where there are several, the one whose history is followed."""
+    """Return the lot of a version; of several, the one whose history is followed."""
     manifest = walk.manifests.get(version.id)
     if manifest is not None:
         return manifest.lot
@@ -226,7 +226,6 @@ def _lot(version: FoundVersion, run: FoundRun | None, walk: Walk, wanted: str | 
 def _inputs(
     tx: Transaction, versions: Sequence[FoundVersion], lots: Mapping[str, str | None]
 ) -> dict[str, tuple[str, ...]]:
-    """What the run of each version read, by version."""
     keys = [f"{v.run_id}{lots[v.id] or ''}" for v in versions if v.run_id is not None]
     by_run: dict[str, set[str]] = defaultdict(set)
     for run_id, version_id in tx.fetch("versions_read_by_runs", keys=keys):
@@ -235,13 +234,15 @@ def _inputs(
 
 
 def _describe(tx: Transaction, walk: Walk) -> None:
-    """Who claimed what was made, in how many parts, and who registered what was not."""
+    """Read who claimed versions that runs made, in how many parts, and who registered the
+    others.
+    """
     nodes = walk.nodes.values()
-    made = [node for node in nodes if node.run is not None]
-    runs = {node.run.id: node for node in made if node.run is not None}
+    with_runs = [node for node in nodes if node.run is not None]
+    runs = {node.run.id: node for node in with_runs if node.run is not None}
     claims = [
         f"{node.run.job_id}{node.run.id}{node.lot}"
-        for node in made
+        for node in with_runs
         if node.run is not None and node.lot is not None
     ]
     walk.owners = dict(tx.fetch("claimers_of_runs", keys=claims))
@@ -254,7 +255,7 @@ def _describe(tx: Transaction, walk: Walk) -> None:
         walk.batches.setdefault((batch.dataset_id, batch.lot), []).append(batch)
 
 
-def _from_outside(nodes: Iterable[Node]) -> set[tuple[str, str]]:
+def _from_outside(nodes: Iterable[TracedVersion]) -> set[tuple[str, str]]:
     return {
         (node.version.dataset_id, node.lot)
         for node in nodes

@@ -1,4 +1,4 @@
-"""Reading the bytes of lots again, with what stands behind them, and comparing."""
+"""Verification: reading the bytes of lots, and of the data behind them, and comparing digests."""
 
 import hashlib
 import threading
@@ -28,6 +28,9 @@ from penstock.states import ManifestState
 
 T = TypeVar("T")
 R = TypeVar("R")
+TOLD_SECONDS = 0.5
+READERS = 4
+_PAGE = 200
 
 
 class Listed(Struct, frozen=True):
@@ -43,7 +46,7 @@ class Listed(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """What was read of an item or a manifest, and what is wrong with it, if anything is."""
+    """The bytes read of an item or a manifest, and its fault, if any."""
 
     where: str
     size: int
@@ -51,16 +54,16 @@ class Checked(Struct, frozen=True):
 
 
 def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
-    """A manifest, if it is the one that was noted; `digest` is what the database says of it."""
+    """Read a manifest and compare it with its recorded `digest`."""
     content = objects.get(key)
-    found = hashlib.sha256(content).hexdigest()
-    if digest is not None and found != digest:
-        raise Invalid(f"{key} has sha256 {found}, and {digest} was noted when it was published")
+    actual = hashlib.sha256(content).hexdigest()
+    if digest is not None and actual != digest:
+        raise Invalid(f"{key} has sha256 {actual}, but {digest} was recorded when it was published")
     return decode(content, f"{objects.url}/{key}")
 
 
-def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
-    """Everything that a manifest lists, with what its parts do; a part is read when it is due."""
+def list_items(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
+    """Yield all items of a manifest and its parts; each part is read when its items are due."""
     yield from (Listed(item, manifest) for item in manifest.uris)
     for line in manifest.parts:
         if line.state is ManifestState.EMPTY:
@@ -71,30 +74,30 @@ def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
 
 
 def _check_part(line: PartLine, of_part: Manifest) -> None:
-    """A part's manifest has no digest anywhere; what the lot's says of it has to do."""
-    told = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
-    found = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
-    if told != found:
-        raise Invalid(f"{line.key} says {found}, and the manifest of the lot says {told} of it")
+    """Compare a part's manifest with the line of the lot's, because it has no recorded digest."""
+    expected = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
+    actual = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
+    if expected != actual:
+        raise Invalid(f"{line.key} has {actual}, but the manifest of the lot lists {expected}")
 
 
 def check_item(objects: Objects, entry: Listed) -> Checked:
-    """Read an item to its end and compare; a folder or a prefix is only looked for."""
+    """Read an item to its end and compare; of a folder or prefix, only check the existence."""
     item = entry.item
     try:
         store, key = find_object(objects, item.uri)
         if entry.manifest.uri_type is not UriType.IDENTIFIER:
-            return Checked(item.uri, 0, None if _is_there(store, key) else "nothing is there")
-        size, found = _digest(store, key, _algorithm(item.digest))
+            return Checked(item.uri, 0, None if _is_there(store, key) else "it does not exist")
+        size, actual = _digest(store, key, _algorithm(item.digest))
     except NotFound:
-        return Checked(item.uri, 0, "it is not there")
+        return Checked(item.uri, 0, "it does not exist")
     except PenstockError as error:
         return Checked(item.uri, 0, str(error))
     if item.size is not None and size != item.size:
         return Checked(item.uri, size, f"it has {size} bytes, and should have {item.size}")
     expected = (item.digest or "").rpartition(":")[2].lower()
-    if expected and found != expected:
-        return Checked(item.uri, size, f"its digest is {found}, and should be {item.digest}")
+    if expected and actual != expected:
+        return Checked(item.uri, size, f"its digest is {actual}, but should be {item.digest}")
     return Checked(item.uri, size, None)
 
 
@@ -108,7 +111,7 @@ def _is_there(store: Objects, key: str) -> bool:
 def _algorithm(digest: str | None) -> str:
     name = (digest or "").rpartition(":")[0].lower().replace("-", "")
     if name and name not in hashlib.algorithms_guaranteed:
-        raise Invalid(f"its digest {digest} is of an algorithm that is not known here")
+        raise Invalid(f"its digest {digest} has an unknown algorithm")
     return name or "sha256"
 
 
@@ -121,10 +124,10 @@ def _digest(store: Objects, key: str, algorithm: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def side_by_side(
+def map_in_order(
     pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int
 ) -> Iterator[R]:
-    """The results of work on items, in their order; a few at a time, however many there are."""
+    """Yield the results of work on items in their order, with a few in parallel."""
     under_way: deque[Future[R]] = deque()
     for item in items:
         under_way.append(pool.submit(work, item))
@@ -139,8 +142,8 @@ READERS = 4
 _PAGE = 200
 
 
-class Order(Shape, frozen=True):
-    """What to verify: a lot or all, as it is now or ever was, with what it was made from."""
+class VerificationOrder(Shape, frozen=True):
+    """What to verify: a lot or all, current or all versions, with or without inputs."""
 
     lot: str | None = None
     all_versions: bool = False
@@ -149,13 +152,13 @@ class Order(Shape, frozen=True):
 
 @dataclass
 class _Behind:
-    """What was met on the way back from one lot."""
+    """The versions and objects behind one lot."""
 
     arks: set[str] = field(default_factory=set)
     items: set[tuple[object, ...]] = field(default_factory=set)
 
     def is_new(self, entry: Listed) -> bool:
-        """Whether an item has to be read: versions may share it."""
+        """Whether an item must be read: versions may share it."""
         item = entry.item
         if item.ark is not None:
             self.arks.add(item.ark)
@@ -167,20 +170,20 @@ class _Behind:
 
 @dataclass
 class Verification:
-    """One verification under way; `stop` may be set by anybody, and ends it."""
+    """A running verification; any thread may set `stop` to end it."""
 
     database: Database
     objects: Objects
     object_faults: Callable[[str, str], Iterable[str]]  # of an ARK and its collection
-    dataset: LotName  # its lot is not looked at
-    order: Order
+    dataset: LotName  # its lot is not checked
+    order: VerificationOrder
     stop: threading.Event = field(default_factory=threading.Event)
     _done: VerifyCounts = field(default_factory=VerifyCounts)
     _seen: set[str] = field(default_factory=set)  # versions and ARKs
     _told: float = 0.0
 
     def steps(self) -> Iterator[VerifyStep]:
-        """Every fault, how far it is now and then, and at last what it came to."""
+        """Yield every fault, the progress now and then, and at last the result."""
         with ThreadPoolExecutor(READERS, thread_name_prefix="verify") as pool:
             for lot, current in takewhile(lambda _: not self.stop.is_set(), self._lots()):
                 self._add(lots=1)
@@ -189,7 +192,6 @@ class Verification:
             yield VerifyStep(VerifyStepKind.END, self._done)
 
     def _lots(self) -> Iterator[tuple[str, str | None]]:
-        """The lots in question, each with the version that it has now."""
         dataset_id, wanted = self.dataset.dataset_id, self.order.lot
         if wanted is not None:
             with self.database.read() as tx:
@@ -225,7 +227,6 @@ class Verification:
             yield from self._stored(fresh[start : start + _PAGE])
 
     def _roots(self, lot: str, current: str | None) -> dict[str, str | None]:
-        """The versions of a lot that are to be read."""
         roots = [current] if current is not None else []
         if self.order.all_versions:
             name = replace(self.dataset, lot=lot)
@@ -234,10 +235,10 @@ class Verification:
         return dict.fromkeys(roots, lot)
 
     def _stored(self, arks: list[str]) -> Iterator[VerifyStep]:
-        """Read the objects that deposits have stored, each once, in all its versions."""
+        """Read the objects of deposits, each once, in all its versions."""
         with self.database.read() as tx:
-            found = tx.rows(FoundObject, "objects_by_arks", arks=arks)
-        for ark, collection in {each.ark: each.collection for each in found}.items():
+            stored = tx.rows(FoundObject, "objects_by_arks", arks=arks)
+        for ark, collection in {each.ark: each.collection for each in stored}.items():
             if self.stop.is_set():
                 return
             self._add(objects=1)
@@ -260,8 +261,10 @@ class Verification:
         manifest = None
         try:
             manifest = read_manifest(self.objects, row.key, row.digest)
-            entries = takewhile(lambda _: not self.stop.is_set(), listed(self.objects, manifest))
-            for checked in side_by_side(pool, check, filter(behind.is_new, entries), 2 * READERS):
+            entries = takewhile(
+                lambda _: not self.stop.is_set(), list_items(self.objects, manifest)
+            )
+            for checked in map_in_order(pool, check, filter(behind.is_new, entries), 2 * READERS):
                 self._add(files=1, bytes=checked.size)
                 if checked.fault is not None:
                     yield self._fault(checked.where, checked.fault, row)
@@ -287,12 +290,10 @@ class Verification:
 
 
 def _in_order(walk: Walk) -> list[ManifestRow]:
-    """The manifests of what was visited, the nearest first."""
     depths = {version_id: node.depth for version_id, node in walk.nodes.items()}
     return sorted(walk.manifests.values(), key=lambda row: (depths.get(row.version_id, 0), row.at))
 
 
 def _arks(walk: Walk) -> set[str]:
-    """The objects of the deposits that runs on the way were."""
     deposits = [node.run.deposit for node in walk.nodes.values() if node.run is not None]
     return {each.ark for each in deposits if each is not None and each.ark is not None}

@@ -45,7 +45,7 @@ class Arrived(Shape, frozen=True):
 
 
 class DepositedObject(Shape, frozen=True):
-    """A version of an object that an ingest job has stored; `digest` is of its inventory."""
+    """A version of an object that an ingest job stored; `digest` is of its inventory."""
 
     ark: str
     object_version: int | None
@@ -113,8 +113,8 @@ class LotVersion(Shape, frozen=True):
 class Provenance(Shape, frozen=True):
     """The provenance of a lot: the requested version, then each version behind it, once.
 
-    `as_of` is the time that was asked about; without it, now. `is_whole` is False when more than
-    can be shown at once is behind it.
+    `as_of` is the requested time; null means now. `is_whole` is false if there is more behind it
+    than one answer shows.
     """
 
     namespace: str

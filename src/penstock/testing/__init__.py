@@ -1,4 +1,4 @@
-"""For tests of your own: a real server in your process, and arcs run inline on lots you make.
+"""Tools for your own tests: a real server in your process, and arcs run inline.
 
 with penstock.testing.server() as server, server.client() as client:
     server.put_lot("shop/orders", "20261115", {"a.csv": b"1,2"})
@@ -12,8 +12,8 @@ __all__ = ["ArcFailed", "MadeLot", "Server", "server"]
 
 
 def __getattr__(name: str) -> object:
-    """Imported when it is asked for: the pytest plugin costs nothing where nobody uses it."""
+    """Import lazily, so that the pytest plugin costs nothing where it is not used."""
     if name not in __all__:
         raise AttributeError(f"module 'penstock.testing' has no attribute {name!r}")
-    found: object = getattr(import_module("penstock.testing.embedded"), name)
-    return found
+    attribute: object = getattr(import_module("penstock.testing.embedded"), name)
+    return attribute

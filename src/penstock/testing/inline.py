@@ -1,9 +1,9 @@
-"""Lots made of what a test gives, and arcs run on them in the thread of the test."""
+"""Lots from the files of a test, and arcs run on them in the thread of the test."""
 
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.files import MARK, read_arc
 from penstock.arcs.spec import ByName
 from penstock.client import Client
@@ -34,13 +35,13 @@ _NAME = re.compile(r"/attempt=[^/]+/(?:part=[^/]+/)?(.+)")
 
 
 class ArcFailed(PenstockError):
-    """A workload failed; the message is what it said."""
+    """A workload failed; the message is its error."""
 
 
 class MadeLot(Struct, frozen=True):
-    """What an arc has made of a lot: of each of its outputs, by name, the files by name.
+    """The outputs of an arc for a lot: for each output, the files by name.
 
-    Outputs that share a name are found by NAMESPACE/NAME.
+    Outputs that share a name are under NAMESPACE/NAME.
     """
 
     lot: str
@@ -52,11 +53,11 @@ class MadeLot(Struct, frozen=True):
         return next(iter(self.outputs.values()))
 
 
-class Inline(Executor):
-    """Runs everything at once, in the thread that asks: breakpoints work, and so does coverage."""
+class Inline(TaskExecutor):
+    """An executor that runs tasks in the caller's thread: breakpoints and coverage work."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Run a function; what is returned is over."""
+        """Run a function, and return its result as a finished future."""
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -68,7 +69,7 @@ class Inline(Executor):
 def put_lot(
     plane: Plane, client: Client, dataset: Name, lot: str, files: Mapping[str, bytes]
 ) -> None:
-    """Write files and their manifest, and publish the lot; one that is there is published anew."""
+    """Write files and their manifest, and publish the lot, also again."""
     named = read_name(dataset)
     ref, attempt, store = DatasetRef(named.namespace, named.name), ids.new_id(), plane.objects
     items = []
@@ -93,19 +94,19 @@ def put_lot(
     plane.catalog.submit(RegisterLots(*at, (lot,), OWNER, renew=True, manifests=(note,))).result()
 
 
-def _declaration(plane: Plane, named: EntityId) -> dict[str, object]:
+def _declaration(plane: Plane, name: EntityId) -> dict[str, object]:
     return {
         "eventTime": format_time(plane.clock()),
         "producer": OWNER,
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
-        "dataset": {"namespace": named.namespace, "name": named.name},
+        "dataset": {"namespace": name.namespace, "name": name.name},
     }
 
 
 def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str, bytes]:
-    """The files of a lot by name; those of a part are below the part's name."""
+    """Return the files of a lot by name; those of a part are below the part's name."""
     named = read_name(dataset)
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     offset = 0
     while True:
         page = client.manifest(named.namespace, named.name, lot, limit=_PAGE, offset=offset)
@@ -113,14 +114,14 @@ def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str,
             store, key = find_object(plane.objects, item.uri)
             match = _NAME.search(item.uri)
             name = match[1] if match else item.uri
-            found[f"{item.part}/{name}" if item.part else name] = store.get(key)
+            files[f"{item.part}/{name}" if item.part else name] = store.get(key)
         offset += len(page.uris)
         if offset >= page.total_count or not page.uris:
-            return found
+            return files
 
 
 def declare(client: Client, function: Callable[..., object]) -> EntityId:
-    """Declare the arc that a function is, and give its name."""
+    """Declare the arc of a function, and return its name."""
     marked = getattr(function, MARK, None)
     if marked is None:
         raise Invalid(f"{function!r} is no arc; put @penstock.arc(inputs=…, outputs=…) above it")
@@ -130,15 +131,15 @@ def declare(client: Client, function: Callable[..., object]) -> EntityId:
 
 
 def run_arc(plane: Plane, client: Client, arc: Callable[..., object] | str, lot: str) -> MadeLot:
-    """Run one lot of an arc, and read what it made."""
+    """Run one lot of an arc, and return its outputs."""
     named = read_name(arc) if isinstance(arc, str) else declare(client, arc)
     at = named.namespace, named.name
     store = plane.catalog, plane.objects, Inline(), plane.clock
     try:
-        made = run_lot(*store, *at, lot, owner=OWNER)
+        is_published = run_lot(*store, *at, lot, owner=OWNER)
     except Conflict:
         raise Conflict(client.why(*at, lot).sentence) from None
-    if not made:
+    if not is_published:
         raise ArcFailed(client.arc_lot(*at, lot).error or f"lot {lot} was not published")
     written = [(out.namespace or at[0], out.dataset) for out in client.arc(*at).outputs]
     outputs = ByName((*name, read_lot(plane, client, name, lot)) for name in written)

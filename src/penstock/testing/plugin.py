@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def penstock_server(tmp_path: Path) -> "Iterator[Server]":
-    """A Penstock server of the test's own, with nothing in it; its files are in `tmp_path`."""
+    """Return an empty Penstock server of the test's own, with its files in `tmp_path`."""
     from penstock.testing import server
 
     with server(tmp_path / "penstock") as running:

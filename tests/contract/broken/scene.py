@@ -1,25 +1,25 @@
 """A plane where everything holds, and transactions in which something is broken for a while."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
 from penstock.arcs.engine.single import run_lot
+from penstock.arcs.executors.local import LocalThreads
 from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.ingest.collections import PutCollection
 from penstock.locks.commands import ClaimRef, RegisterLots
 from penstock.objects import Objects
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.plane import Plane
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.run import check
-from penstock.replay.replays import Replays
-from penstock.replay.target import Target
 from penstock.schema.ingest import Collection
 from penstock.schema.lot_ids import Interval
 from penstock.schema.provenance import Verdict
@@ -101,7 +101,7 @@ def _declare(plane: Plane) -> None:
 def _work(plane: Plane) -> None:
     lots = (*LOTS, arc_site.BAD_LOT, arc_site.EMPTY_LOT)
     plane.catalog.submit(RegisterLots(NS, "tick", lots, "ann")).result()
-    with ThreadPoolExecutor(2) as executor:
+    with LocalThreads(2) as executor:
         at = (plane.catalog, plane.objects, executor, plane.clock, NS)
         for lot in lots:
             assert run_lot(*at, "make", lot, owner="test") == (lot != arc_site.BAD_LOT)
@@ -111,5 +111,5 @@ def _work(plane: Plane) -> None:
     backfills = Backfills(plane.catalog, plane.clock)
     begun = backfills.start("ann", "look", NS, "shout", claim.lot, claim.lot, interval=HOUR)
     assert backfills.step(begun.id).going == 1
-    bad = Target(namespace=NS, dataset="raw", lot=LOTS[0])
+    bad = ReplayTarget(namespace=NS, dataset="raw", lot=LOTS[0])
     assert Replays(plane.catalog, plane.clock).start("again", "ann", "bad", bad).steps == 2

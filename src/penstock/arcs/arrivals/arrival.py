@@ -1,8 +1,8 @@
-"""Arrivals: which objects that appear under a location belong to which lot.
+"""Arrivals: which arrived object belongs to which lot.
 
-An interval closes a grace time after its end, and its lot then has every object of its time. What
-is found later, or was changed after it was given to a lot, is late, and goes by the late policy.
-Nothing here knows a store or a database.
+An interval closes a grace time after its end. Its lot then has every object of that time. An object
+is late if it appears after that, or changes after a lot took it; the late policy then decides. This
+module knows no store and no database.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -27,9 +27,9 @@ ROUND_LOTS_MAX = 2_000
 
 
 class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the objects of a dataset arrive, and how they become lots.
+    """The location where the objects of a dataset arrive, and how they become lots.
 
-    With `{lot}` in the pattern there is no interval: a lot is closed when none of its objects was
+    With `{lot}` in the pattern there is no interval. A lot then closes when none of its objects was
     modified for the grace time, and `missing` has no effect.
     """
 
@@ -42,23 +42,23 @@ class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: str = ""
     grace_seconds: GraceSeconds = 60
     late: Late = Late.AMEND
-    start: str = ""  # from when on; without it, from when it is declared
+    start: str = ""  # the first time taken; by default the time of the declaration
     missing: OnMissing = OnMissing.MISSING
-    digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX  # larger objects are not read; 0: none is
+    digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX  # 0: objects get no digest
 
     @property
     def cut(self) -> Interval | None:
-        """The interval of its lots; None if keys name them."""
+        """The interval of the lots; None if the keys name them."""
         return Interval(self.interval) if self.interval else None
 
     @property
     def has_empty_lots(self) -> bool:
-        """Whether an interval without objects has a lot."""
+        """Whether an interval without objects gets a lot."""
         return self.cut is not None and self.missing is OnMissing.EMPTY
 
 
 class Placed(StrEnum):
-    """How an object came to its lot."""
+    """How an object was assigned to its lot."""
 
     ASSIGNED = "assigned"  # in time
     LATE = "late"
@@ -66,10 +66,10 @@ class Placed(StrEnum):
 
 
 class ArrivedRow(Row, frozen=True):
-    """An object, and the lot it is in or, if it is refused, would have been in.
+    """An object and its lot or, if it was refused, the lot that it would have gone to.
 
-    `mark` tells by the ETag, or by time of change and size, what the lot was made of; `refused`
-    is the mark that was refused last.
+    `mark` is the ETag, or time of change and size, of the content that the lot has. `refused` is
+    the mark that was refused last.
     """
 
     dataset_id: str
@@ -81,7 +81,7 @@ class ArrivedRow(Row, frozen=True):
     refused: str
     modified: Micros
     at: Micros
-    digest: str = ""  # of what the lot was made of; nothing if it was not read
+    digest: str = ""  # of the content that the lot has; empty if it was not read
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -94,19 +94,19 @@ class Sighting(Struct, frozen=True, gc=False):
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """An object that no lot has as it is now.
+    """An object whose current content is in no lot.
 
-    `home` is the lot that it belongs to, and `known` tells of the lot that has it as it was.
+    `home` is the lot that it belongs to. `row` is its row if a lot has an earlier content of it.
     """
 
     seen: Sighting
     home: str
-    known: ArrivedRow | None
+    row: ArrivedRow | None
     is_late: bool
 
 
 class LotChange(Struct, frozen=True):
-    """What a lot is to gain, and to lose."""
+    """The objects that a lot gains and loses."""
 
     lot: str
     add: tuple[ArrivedRow, ...] = ()
@@ -114,36 +114,36 @@ class LotChange(Struct, frozen=True):
     is_new: bool = False
 
 
-class Step(Struct, frozen=True):
-    """What is decided in one transaction; every interval before `open_from` is closed then."""
+class ArrivalStep(Struct, frozen=True):
+    """The changes of one transaction; every interval before `open_from` is closed afterwards."""
 
     lots: tuple[LotChange, ...]
-    noted: tuple[ArrivedRow, ...]
+    refused: tuple[ArrivedRow, ...]
     open_from: Micros
 
 
 class Decision(Struct, frozen=True):
-    """What is to become of the candidates."""
+    """The decision about all candidates."""
 
     lots: Mapping[str, LotChange]
-    noted: tuple[ArrivedRow, ...] = ()
+    refused: tuple[ArrivedRow, ...] = ()
 
 
 _decode = msgspec.json.Decoder(Arrival).decode
 
 
 def to_text(arrival: Arrival) -> str:
-    """The declaration as it is kept."""
+    """Encode a declaration as it is stored."""
     return msgspec.json.encode(arrival).decode()
 
 
 def from_text(text: str) -> Arrival:
-    """A declaration as it was kept."""
+    """Decode a stored declaration."""
     return _decode(text)
 
 
-def checked(arrival: Arrival) -> Arrival:
-    """The declaration, if it can work."""
+def check_arrival(arrival: Arrival) -> Arrival:
+    """Return the declaration, or raise Invalid if it cannot work."""
     where = f"the arrivals of {arrival.namespace}/{arrival.dataset}"
     if clock_interval(arrival.dataset) is not None:
         raise Invalid(f"{arrival.dataset} is a clock: its lots turn READY by themselves")
@@ -186,13 +186,13 @@ def _check_named_lots(arrival: Arrival, where: str) -> None:
 
 
 def first_moment(arrival: Arrival, now: Micros) -> Micros:
-    """From when on objects are taken: the beginning of an interval, so that its lot is whole."""
+    """Return the start of the interval from which objects are taken, so that its lot is whole."""
     start = parse_time(arrival.start) if arrival.start else now
     return start - start % arrival.cut.length if arrival.cut is not None else start
 
 
-def closing_until(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
-    """The end of the last interval that can close now, or as many as one round takes."""
+def find_closing_end(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
+    """Return the end of the last interval that closes now, limited to one round."""
     if arrival.cut is None:
         return open_from
     length = arrival.cut.length
@@ -201,9 +201,9 @@ def closing_until(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
     return min(until, open_from + ROUND_LOTS_MAX * length) if arrival.has_empty_lots else until
 
 
-def is_unchanged(seen: Sighting, known: ArrivedRow) -> bool:
-    """Whether there is nothing to decide about an object any more."""
-    return seen.mark in (known.mark, known.refused)
+def is_unchanged(seen: Sighting, row: ArrivedRow) -> bool:
+    """Whether nothing is left to decide about an object."""
+    return seen.mark in (row.mark, row.refused)
 
 
 def decide(
@@ -213,16 +213,16 @@ def decide(
     next_lot: str | None,
     now: Micros,
 ) -> Decision:
-    """Give each candidate its lot; `next_lot` is the one that closes next, if one does now."""
+    """Assign each candidate to a lot; `next_lot` is the next one that closes, if any does now."""
     add: dict[str, list[ArrivedRow]] = {}
     drop: dict[str, set[str]] = {}
-    noted = []
+    refused = []
     for each in candidates:
-        held_in = each.known.lot if each.known is not None else None
+        held_in = each.row.lot if each.row is not None else None
         if not each.is_late:
             lot, state = each.home, Placed.ASSIGNED
         elif arrival.late is Late.REFUSE:
-            noted.append(_refused(each, dataset_id, now))
+            refused.append(_refused(each, dataset_id, now))
             continue
         elif arrival.late is Late.AMEND:
             lot, state = held_in or each.home, Placed.LATE
@@ -246,14 +246,13 @@ def decide(
         )
         for lot in dict.fromkeys([*drop, *add])
     }
-    return Decision(lots, tuple(noted))
+    return Decision(lots, tuple(refused))
 
 
 def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
-    """A lot keeps what it was made of; beside that is noted what was refused."""
     seen = each.seen
-    if each.known is not None:
-        return msgspec.structs.replace(each.known, refused=seen.mark, at=now)
+    if each.row is not None:
+        return msgspec.structs.replace(each.row, refused=seen.mark, at=now)
     return ArrivedRow(
         dataset_id, seen.uri, each.home, Placed.REFUSED, seen.size, seen.mark, seen.mark,
         seen.modified, now,
@@ -261,33 +260,33 @@ def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
 
 
 def closing_lots(
-    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, there: Container[str]
+    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, existing: Container[str]
 ) -> list[LotChange]:
-    """The lots that are new, in order: also of intervals without objects, if those have lots.
+    """Return the new lots in order, with empty intervals if those get lots.
 
-    What is `there` was closed before: where it began was moved, or it was declared anew.
+    Lots in `existing` were closed before: the start was moved, or the arrival was declared again.
     """
     new = sorted(lot for lot, change in decision.lots.items() if change.is_new)
     if arrival.cut is not None and arrival.has_empty_lots:
-        new = [lot for lot in arrival.cut.lots(open_from, until) if lot not in there]
+        new = [lot for lot in arrival.cut.lots(open_from, until) if lot not in existing]
     return [decision.lots.get(lot) or LotChange(lot, is_new=True) for lot in new]
 
 
-def steps(
-    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, there: Container[str]
-) -> Iterator[Step]:
-    """Cut what was decided into transactions.
+def divide_decision(
+    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, existing: Container[str]
+) -> Iterator[ArrivalStep]:
+    """Divide a decision into transactions.
 
-    Lots that lose objects go first, together with the first lot that closes, which gains them:
-    nobody ever sees an object in two lots, or in none.
+    Lots that lose objects go first, in one transaction with the first closing lot, which gains
+    them. So no reader ever sees an object in two lots or in none.
     """
     old = [change for change in decision.lots.values() if not change.is_new]
     losing = [change for change in old if change.drop]
     gaining = [change for change in old if not change.drop]
-    new = closing_lots(arrival, decision, open_from, until, there)
+    new = closing_lots(arrival, decision, open_from, until, existing)
     together = len(losing) + 1 if losing else 1
     batch: list[LotChange] = []
-    noted, objects, reached = decision.noted, 0, open_from
+    refused, objects, reached = decision.refused, 0, open_from
     for change in (*losing, *new, *gaining):
         batch.append(change)
         objects += len(change.add)
@@ -295,14 +294,14 @@ def steps(
             reached = lot_span(change.lot).end
         is_full = len(batch) >= STEP_LOTS_MAX or objects >= STEP_OBJECTS_MAX
         if is_full and len(batch) >= together:
-            yield Step(tuple(batch), noted, reached)
-            batch, noted, objects, together = [], (), 0, 1
-    if batch or noted or until > reached:
-        yield Step(tuple(batch), noted, max(reached, until))
+            yield ArrivalStep(tuple(batch), refused, reached)
+            batch, refused, objects, together = [], (), 0, 1
+    if batch or refused or until > reached:
+        yield ArrivalStep(tuple(batch), refused, max(reached, until))
 
 
 def lot_span(lot: str) -> IntervalLot:
-    """The interval of a lot that has one."""
+    """Return the interval of a lot that has one."""
     span = parse_interval(lot)
     assert span is not None, "lots that close in order are intervals"
     return span

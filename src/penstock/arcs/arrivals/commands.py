@@ -1,4 +1,4 @@
-"""The writes of arrivals: declared, forgotten, and lots made of what has arrived."""
+"""The writes of arrivals: declarations, and lots made of arrived objects."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
-from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, checked, first_moment, to_text
+from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, check_arrival, first_moment, to_text
 from penstock.arcs.arrivals.rows import ArrivalRow, ArrivalTables, GoneObject, missing_arrival
 from penstock.arcs.rows import ArcTables
 from penstock.catalog.commands.lookup import Write, dataset_row
@@ -24,69 +24,69 @@ from penstock.lots.rows import LandingRow, LotDatasetRow
 from penstock.lots.tables import LotTables
 from penstock.schema.catalog import DatasetRole
 
-WATCHER = "penstock"  # who registers what has arrived
+WATCHER = "penstock"  # the owner of lots that arrive
 
 
 class ApplyArrival(Write, frozen=True):
-    """Declare where the objects of a dataset arrive, or change it."""
+    """Declare or change the arrival of a dataset."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     arrival: Arrival
 
     def execute(self, uow: UnitOfWork, now: Micros) -> ArrivalRow:
-        """Saying the same again changes nothing; what was decided stays decided."""
-        row, is_changed = self.fold(uow, now)
+        """Return the arrival. Repeating a declaration changes nothing."""
+        row, is_changed = self.upsert(uow, now)
         if is_changed:
-            self.tell(uow, now)
+            self.append_audit(uow, now)
         return row
 
-    def tell(self, uow: UnitOfWork, now: Micros) -> None:
-        """Write it to the audit log, as a trial does not."""
+    def append_audit(self, uow: UnitOfWork, now: Micros) -> None:
+        """Append the declaration to the audit log; a trial does not."""
         target = f"{self.arrival.namespace}/{self.arrival.dataset}"
         audit.append(uow.tx, now, self.who, "apply arrival", target, to_text(self.arrival))
 
-    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
-        """The arrival, and whether it is another than before."""
-        arrival = checked(self.arrival)
+    def upsert(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
+        """Return the arrival, and whether it has changed."""
+        arrival = check_arrival(self.arrival)
         dataset_id = self._declared(uow, now)
-        room = uow.tables(ArrivalTables)
-        held = room.arrivals.get(dataset_id)
+        tables = uow.tables(ArrivalTables)
+        stored = tables.arrivals.get(dataset_id)
         text = to_text(arrival)
-        if held is not None and held.declaration == text:
-            return held, False
+        if stored is not None and stored.declaration == text:
+            return stored, False
         name = f"{arrival.namespace}/{arrival.dataset}"
-        if held is not None and held.arrival.interval != arrival.interval:
+        if stored is not None and stored.arrival.interval != arrival.interval:
             raise Conflict(
-                f"the lots of {name} are cut by {held.arrival.interval or 'free ids'}, not by "
+                f"the lots of {name} are cut by {stored.arrival.interval or 'free ids'}, not by "
                 f"{arrival.interval or 'free ids'}; let the objects arrive in another dataset"
             )
         self._cut_lots(uow, dataset_id, now)
-        start = first_moment(arrival, now) if held is None or arrival.start else held.start
+        start = first_moment(arrival, now) if stored is None or arrival.start else stored.start
         row = ArrivalRow(
             dataset_id=dataset_id,
             namespace=arrival.namespace,
             name=arrival.dataset,
             declaration=text,
             start=start,
-            open_from=_open_from(held, start),
-            revision=held.revision + 1 if held is not None else 1,
-            created_at=held.created_at if held is not None else now,
+            open_from=_open_from(stored, start),
+            revision=stored.revision + 1 if stored is not None else 1,
+            created_at=stored.created_at if stored is not None else now,
             updated_at=now,
         )
-        room.arrivals.put(dataset_id, row)
+        tables.arrivals.put(dataset_id, row)
         uow.tables(LotTables).landings.put(dataset_id, LandingRow(dataset_id))
         return row, True
 
     def _declared(self, uow: UnitOfWork, now: Micros) -> str:
-        """The dataset, which no job of ours may make."""
+        """Return the dataset. No job of Penstock may write it."""
         arrival = self.arrival
-        named = ids.dataset_id(arrival.namespace, arrival.dataset)
-        dataset_id = uow.dataset_id(named)
+        derived_id = ids.dataset_id(arrival.namespace, arrival.dataset)
+        dataset_id = uow.dataset_id(derived_id)
         dataset = uow.datasets.get(dataset_id)
         if dataset is None or dataset.hidden:
-            mention = Mention(named, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
+            mention = Mention(derived_id, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
             dataset_id = declare_dataset(uow, mention, now)
         makers = [
             job
@@ -95,43 +95,43 @@ class ApplyArrival(Write, frozen=True):
         ]
         if makers:
             job = uow.jobs.get(makers[0])
-            shown = f"{job.namespace}/{job.name}" if job is not None else makers[0]
+            maker = f"{job.namespace}/{job.name}" if job is not None else makers[0]
             raise Conflict(
-                f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {shown}; let "
+                f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {maker}; let "
                 "the objects arrive in another dataset"
             )
         return dataset_id
 
     def _cut_lots(self, uow: UnitOfWork, dataset_id: str, now: Micros) -> None:
-        """Keep how the lots are cut, beside how many of them may be worked on at once."""
-        arrival, room = self.arrival, uow.tables(LotTables)
-        held = room.datasets.get(dataset_id)
-        if held is not None and held.interval not in ("", arrival.interval):
+        """Store the interval of the lots, and keep the limit of running lots."""
+        arrival, tables = self.arrival, uow.tables(LotTables)
+        stored = tables.datasets.get(dataset_id)
+        if stored is not None and stored.interval not in ("", arrival.interval):
             raise Conflict(
-                f"the lots of {arrival.namespace}/{arrival.dataset} are cut by {held.interval}, "
+                f"the lots of {arrival.namespace}/{arrival.dataset} are cut by {stored.interval}, "
                 f"not by {arrival.interval or 'free ids'}"
             )
-        most = held.running_max if held is not None else 0
+        most = stored.running_max if stored is not None else 0
         row = LotDatasetRow(dataset_id, arrival.interval, arrival.version, most, now)
-        room.datasets.put(dataset_id, row)
+        tables.datasets.put(dataset_id, row)
 
 
-def _open_from(held: ArrivalRow | None, start: Micros) -> Micros:
-    """From when on intervals are to be closed: lots that are there already stay as they are."""
-    return start if held is None or start < held.start else max(start, held.open_from)
+def _open_from(stored: ArrivalRow | None, start: Micros) -> Micros:
+    """Return where open intervals begin: existing lots stay as they are."""
+    return start if stored is None or start < stored.start else max(start, stored.open_from)
 
 
-class ForgetArrival(Write, frozen=True):
-    """Watch a location no more; its lots stay, and so does which object is in which."""
+class DeleteArrival(Write, frozen=True):
+    """Delete an arrival; its lots and the record of their objects stay."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     namespace: str
     dataset: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The row goes; what is being decided about it is void."""
+        """Delete the row, which makes a decision under way void."""
         row = arrival_row(uow, self.namespace, self.dataset)
         target = f"{self.namespace}/{self.dataset}"
         audit.append(uow.tx, now, self.who, "delete arrival", target)
@@ -141,23 +141,23 @@ class ForgetArrival(Write, frozen=True):
             landings.put(row.dataset_id, None)
 
 
-class NoteLanding(Write, frozen=True):
-    """Keep what was met where the objects of a dataset arrive; since when, if it is a failure."""
+class RecordLanding(Write, frozen=True):
+    """Record a problem at the location of an arrival, and since when it lasts."""
 
-    met: LandingRow
+    landing: LandingRow
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """A failure that goes on is as old as it was."""
+        """Keep the time of a problem that is unchanged."""
         landings = uow.tables(LotTables).landings
-        held = landings.get(self.met.dataset_id)
-        if held is None:  # nobody watches it any more
+        stored = landings.get(self.landing.dataset_id)
+        if stored is None:  # the arrival was deleted
             return
-        since = (held.failed_at if held.error else now) if self.met.error else 0
-        landings.put(held.dataset_id, replace(self.met, failed_at=since))
+        since = (stored.failed_at if stored.error else now) if self.landing.error else 0
+        landings.put(stored.dataset_id, replace(self.landing, failed_at=since))
 
 
 def arrival_row(uow: UnitOfWork, namespace: str, dataset: str) -> ArrivalRow:
-    """The arrival of a dataset, or NotFound."""
+    """Return the arrival of a dataset, or raise NotFound."""
     dataset_id = uow.dataset_id(ids.dataset_id(namespace, dataset))
     row = uow.tables(ArrivalTables).arrivals.get(dataset_id)
     if row is None:
@@ -166,16 +166,16 @@ def arrival_row(uow: UnitOfWork, namespace: str, dataset: str) -> ArrivalRow:
 
 
 class ArrivedLot(Struct, frozen=True):
-    """A lot, and the manifest that was written for it."""
+    """A lot and the manifest that was written for it."""
 
     lot: str
     manifest: ManifestNote
 
 
-class PlaceObjects(Write, frozen=True):
-    """Publish lots of what has arrived, and note which object is in which: together, or not at all.
+class PublishArrivals(Write, frozen=True):
+    """Publish lots of arrived objects and record the objects, in one transaction.
 
-    It is void if anything was decided about this arrival since the revision it was made on.
+    It is void if the arrival has had another decision since the revision that it was made on.
     """
 
     namespace: str
@@ -184,10 +184,10 @@ class PlaceObjects(Write, frozen=True):
     open_from: Micros
     lots: tuple[ArrivedLot, ...]
     objects: tuple[ArrivedRow, ...]
-    gone: tuple[str, ...] = ()  # what the lots had, and is not there any more
+    gone: tuple[str, ...] = ()  # objects that the lots had and that are gone
 
     def execute(self, uow: UnitOfWork, now: Micros) -> int:
-        """The revision after it."""
+        """Return the revision after the write."""
         row = arrival_row(uow, self.namespace, self.dataset)
         if row.revision != self.revision:
             raise Conflict(
@@ -198,13 +198,13 @@ class PlaceObjects(Write, frozen=True):
         if self.lots:
             notes = {each.lot: each.manifest for each in self.lots}
             register(uow, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
-        room = uow.tables(ArrivalTables)
+        tables = uow.tables(ArrivalTables)
         for uri in self.gone:
-            room.forgotten.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
+            tables.gone.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
         for each in self.objects:
-            room.objects.put((each.dataset_id, each.uri), each)
+            tables.objects.put((each.dataset_id, each.uri), each)
         for lot in self.lots:
             uow.tables(ArcTables).put_unsettled(row.dataset_id, lot.lot, lot.manifest.attempt)
         after = replace(row, open_from=self.open_from, revision=row.revision + 1)
-        room.arrivals.put(row.dataset_id, after)
+        tables.arrivals.put(row.dataset_id, after)
         return after.revision

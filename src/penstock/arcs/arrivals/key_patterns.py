@@ -1,13 +1,13 @@
-"""Patterns in the keys of objects: the time, or the lot, that a key tells.
+"""Patterns for object keys, which give the time or the lot of a key.
 
-`dt={year}-{month}-{day}/hour={hour}/` is fitted from the beginning of a key; `*` stands for
-anything, and what follows the pattern is free. Times are UTC. `{epoch}` is a count of seconds,
-milliseconds or microseconds since 1970, told apart by its digits; `{lot}` is the lot itself.
+`dt={year}-{month}-{day}/hour={hour}/` matches from the start of a key. `*` matches anything, and
+the key may continue after the pattern. Times are UTC. `{epoch}` counts seconds, milliseconds or
+microseconds since 1970, according to its digits. `{lot}` is the lot itself.
 
-Others name the objects, so no key may take long to match. The text between two `*` is a piece. The
-first place where a piece fits leaves the most room for the pieces after it, so it is final: no
-other place is tried, and the time grows with the length of the key. Only a piece whose fields come
-again in a later piece is tried at each of its places.
+Depositors choose the keys, so no key may take long to match. The text between two `*` is a piece.
+The first place where a piece fits leaves the most room for later pieces, so it is final. Time
+therefore grows linearly with the key. Only a piece whose fields recur in a later piece is tried at
+each of its places.
 """
 
 import re
@@ -33,10 +33,11 @@ _EPOCH_UNITS: Final = {9: SECOND, 10: SECOND, 13: 1000, 16: 1}  # by digits
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*)")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FINEST: Final = {Interval.HOUR: "hour", Interval.DAY: "day"}  # the others need the minute
+Piece = Sequence[str]  # literals, and the names of fields between them
 
 
 class KeyPattern:
-    """A pattern that was found to make sense."""
+    """A checked pattern."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,8 +46,8 @@ class KeyPattern:
         self._tokens = [token[1] if token[1] is not None else "*" for token in tokens]
         fields = [token for token in self._tokens if token != "*"]
         if unknown := [field for field in fields if field not in _EXPRESSIONS]:
-            known = ", ".join(f"{{{field}}}" for field in _EXPRESSIONS)
-            raise Invalid(f"pattern {text!r} has {{{unknown[0]}}}, which is none of {known}")
+            names = ", ".join(f"{{{field}}}" for field in _EXPRESSIONS)
+            raise Invalid(f"pattern {text!r} has {{{unknown[0]}}}, which is none of {names}")
         self.fields = frozenset(fields)
         kinds = [bool(self.fields & set(kind)) for kind in (CALENDAR, ("epoch",), ("lot",))]
         if sum(kinds) != 1:
@@ -55,7 +56,7 @@ class KeyPattern:
                 "or {lot}: one of the three"
             )
         if kinds[0] and not self.fields >= {"year", "month", "day"}:
-            raise Invalid(f"pattern {text!r} does not tell the day; add {{year}}{{month}}{{day}}")
+            raise Invalid(f"pattern {text!r} has no day; add {{year}}{{month}}{{day}}")
         if "minute" in self.fields and "hour" not in self.fields:
             raise Invalid(f"pattern {text!r} has {{minute}} without {{hour}}; add {{hour}}")
         pieces = [_FIELD.split(piece) for piece in text.split("*")]
@@ -65,10 +66,10 @@ class KeyPattern:
         """Refuse an interval that is finer than the time in the keys."""
         needed = _FINEST.get(interval, "minute")
         if "epoch" not in self.fields and needed not in self.fields:
-            raise Invalid(f"the pattern tells no {needed}; {interval} lots need {{{needed}}} in it")
+            raise Invalid(f"the pattern has no {needed}; {interval} lots need {{{needed}}} in it")
 
     def time_of(self, key: str) -> Micros | None:
-        """The time that a key tells; None if it does not fit, or names a day that is not."""
+        """Return the time of a key; None if the key does not match or has no valid date."""
         values = self._keys.match(key)
         if values is None:
             return None
@@ -82,7 +83,7 @@ class KeyPattern:
         return from_datetime(moment)
 
     def lot_of(self, key: str) -> str | None:
-        """The lot that a key names; None if it does not fit, or is no lot id."""
+        """Return the lot of a key; None if the key does not match or has no valid lot id."""
         values = self._keys.match(key)
         try:
             return check_lot(values["lot"]) if values is not None else None
@@ -90,7 +91,7 @@ class KeyPattern:
             return None
 
     def refusal(self, key: str) -> str:
-        """Why a key tells neither a time nor a lot; nothing if it does."""
+        """Explain why a key has no time or lot; empty if it has."""
         values = self._keys.match(key)
         if values is None:
             return f"its key does not fit the pattern {self._text}"
@@ -103,9 +104,9 @@ class KeyPattern:
         return ""
 
     def before(self, at: Micros) -> str:
-        """A key before every key that tells this time or a later one; nothing, if none is.
+        """Return a key that sorts before every key of this time or later; empty if there is none.
 
-        Keys sort by time only where fields come largest first, with nothing free before them.
+        Keys sort by time only if their fields come largest first, with no wildcard before them.
         """
         last = max((i for i, token in enumerate(self._tokens) if token in CALENDAR), default=-1)
         leading = self._tokens[: last + 1]
@@ -117,25 +118,22 @@ class KeyPattern:
             f"{literal}{getattr(moment, field):0{4 if field == 'year' else 2}d}"
             for literal, field in zip(self._pieces, leading, strict=False)
         )
-        # One character less: the key itself is to be listed, too.
+        # One character less, because the key itself must be listed too.
         return text[:-1]
 
 
-Piece = Sequence[str]  # literals, and the names of fields between them
-
-
 class _TimeKeys:
-    """Keys with a time. At one place each of these fields has only one value that can fit."""
+    """Keys with a time. At one place each field has only one value that can fit."""
 
     def __init__(self, text: str, pieces: Sequence[Piece]) -> None:
-        met = set[str]()
+        seen = set[str]()
         parts = list[str]()
         loose = 0
         for index, piece in enumerate(pieces):
             later = {field for other in pieces[index + 1 :] for field in other[1::2]}
-            is_loose = bool(index and (set(piece[1::2]) - met) & later)
+            is_loose = bool(index and (set(piece[1::2]) - seen) & later)
             loose += is_loose
-            expression = _expression(piece, met)
+            expression = _expression(piece, seen)
             if index:
                 expression = f".*?{expression}" if is_loose else f"(?>.*?{expression})"
             parts.append(expression)
@@ -147,23 +145,23 @@ class _TimeKeys:
         self._fitting = re.compile("".join(parts), re.DOTALL)
 
     def match(self, key: str) -> Mapping[str, str] | None:
-        """The fields of a key; None if it does not fit."""
+        """Return the fields of a key; None if it does not match."""
         fit = self._fitting.match(key)
         return fit.groupdict() if fit is not None else None
 
 
-def _expression(piece: Piece, met: set[str]) -> str:
-    """A piece as a regular expression; a field that was met before has the same value again."""
+def _expression(piece: Piece, seen: set[str]) -> str:
+    """Return a piece as a regular expression; a repeated field must have the same value."""
     parts = [re.escape(piece[0])]
     for field, literal in zip(piece[1::2], piece[2::2], strict=True):
-        parts.append(f"(?P={field})" if field in met else f"(?P<{field}>{_EXPRESSIONS[field]})")
+        parts.append(f"(?P={field})" if field in seen else f"(?P<{field}>{_EXPRESSIONS[field]})")
         parts.append(re.escape(literal))
-        met.add(field)
+        seen.add(field)
     return "".join(parts)
 
 
 class _LotKeys:
-    """Keys with a lot, which is as long as it can be: it ends before a `/`, or where a piece does.
+    """Keys with a lot. The lot is as long as possible: it ends before a `/` or the next piece.
 
     A regular expression would try every length of the lot at every place.
     """
@@ -185,12 +183,12 @@ class _LotKeys:
             )
 
     def match(self, key: str) -> Mapping[str, str] | None:
-        """The lot of a key; None if it does not fit."""
+        """Return the lot of a key; None if it does not match."""
         limit = len(key) if self._is_repeated else self._limit(key)
         if limit < 0:
             return None
         for start, end in self._runs(key):
-            # Take the longest lot first: go back from the end of the run.
+            # Try the longest lot first: go back from the end of the run.
             stop = min(end + len(self._tail), limit)
             while (found := key.rfind(self._tail, start + 1, stop)) >= 0:
                 lot = key[start:found]
@@ -200,7 +198,9 @@ class _LotKeys:
         return None
 
     def _limit(self, key: str) -> int:
-        """The last place where what follows the lot may end, so that the rest fits; or -1."""
+        """Return the last place where the text after the lot may end so that the rest fits;
+        or -1.
+        """
         limit = len(key)
         for piece in reversed(self._rest):
             if limit >= 0:
@@ -208,14 +208,16 @@ class _LotKeys:
         return limit
 
     def _runs(self, key: str) -> Iterator[tuple[int, int]]:
-        """The places where a lot may begin, and the `/` or end of the key that it cannot cross."""
-        place = 0
+        """Yield the places where a lot may begin, each with the `/` or end of key that
+        bounds it.
+        """
+        position = 0
         for index, literal in enumerate(self._before):
-            at = key.find(literal, place)
+            at = key.find(literal, position)
             if at < 0 or (not index and at):
                 return
-            place = at + len(literal)
-        while (at := key.find(self._head, place)) >= 0:
+            position = at + len(literal)
+        while (at := key.find(self._head, position)) >= 0:
             start = at + len(self._head)
             end = key.find("/", start)
             end = len(key) if end < 0 else end
@@ -224,18 +226,18 @@ class _LotKeys:
             if not self._before:
                 return
             # Where it does not fit, no later start before the same `/` fits, unless it repeats.
-            place = at + 1 if self._is_repeated else max(at + 1, end + 1 - len(self._head))
+            position = at + 1 if self._is_repeated else max(at + 1, end + 1 - len(self._head))
 
     def _fits(self, key: str, lot: str, end: int) -> bool:
-        """Whether what follows a lot fits; its value is known, so all of that is plain text."""
+        """Whether the text after a lot fits; the lot is known, so all of it is literal."""
         suffix = lot.join(self._after)
         if not key.startswith(suffix, end):
             return False
-        place = end + len(suffix)
+        position = end + len(suffix)
         for piece in self._rest:
             text = lot.join(piece)
-            at = key.find(text, place)
+            at = key.find(text, position)
             if at < 0:
                 return False
-            place = at + len(text)
+            position = at + len(text)
         return True

@@ -1,4 +1,4 @@
-"""The rows of arrivals, as a batch of writes sees them and as they are read."""
+"""The rows of arrivals, their tables in a unit of work, and their queries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ REFUSED_LENGTH_MAX = 1000
 
 
 class ArrivalRow(Row, frozen=True):
-    """An arrival as it was declared, and how far it has come."""
+    """An arrival as it was declared, and its progress."""
 
     dataset_id: str
     namespace: str
@@ -42,29 +42,29 @@ class _Gone(Struct, frozen=True):
 
 
 class GoneObject(Struct, frozen=True):
-    """An object that a lot had, and that is not there any more."""
+    """An object that a lot had and that is gone."""
 
     dataset_id: str
     uri: str
 
 
 class ArrivalTables:
-    """Arrivals by dataset; objects are only written, for the revision guards what was read."""
+    """Arrivals by dataset. Objects are only written: the revision guards earlier reads."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
         self.arrivals: TableCache[ArrivalRow] = TableCache(self._fetch_arrivals, uow.undo)
         self.objects: TableCache[ArrivedRow] = TableCache(write_only, uow.undo)
-        self.forgotten: TableCache[GoneObject] = TableCache(write_only, uow.undo)
+        self.gone: TableCache[GoneObject] = TableCache(write_only, uow.undo)
         self.cached: tuple[TableCache[Any], ...] = (self.arrivals,)
-        self.append_only: tuple[TableCache[Any], ...] = (self.objects, self.forgotten)
+        self.append_only: tuple[TableCache[Any], ...] = (self.objects, self.gone)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return the rows to write, by statement."""
         return [
             ("forget_arrivals", [_Gone(key) for key in self.arrivals.gone()]),
             ("put_arrivals", self.arrivals.changed()),
-            ("forget_arrived_objects", self.forgotten.changed()),
+            ("forget_arrived_objects", self.gone.changed()),
             ("put_arrived_objects", self.objects.changed()),
         ]
 
@@ -74,7 +74,7 @@ class ArrivalTables:
 
 
 def missing_arrival(namespace: str, dataset: str) -> NotFound:
-    """What to say of a dataset that nobody declared to arrive."""
+    """Return the error for a dataset without an arrival."""
     return NotFound(
         f"nothing is declared to arrive for dataset {namespace}/{dataset}; declare where its "
         "objects appear"
@@ -82,12 +82,12 @@ def missing_arrival(namespace: str, dataset: str) -> NotFound:
 
 
 def all_arrivals(tx: Transaction) -> list[ArrivalRow]:
-    """Every arrival, by name."""
+    """Return every arrival, by name."""
     return tx.rows(ArrivalRow, "all_arrivals")
 
 
 def find_arrival(tx: Transaction, namespace: str, dataset: str) -> ArrivalRow:
-    """The arrival of a dataset, or NotFound."""
+    """Return the arrival of a dataset, or raise NotFound."""
     rows = tx.rows(ArrivalRow, "arrival_by_name", namespace=namespace, name=dataset)
     if not rows:
         raise missing_arrival(namespace, dataset)
@@ -95,7 +95,7 @@ def find_arrival(tx: Transaction, namespace: str, dataset: str) -> ArrivalRow:
 
 
 def landings_of(tx: Transaction, dataset_ids: Sequence[str]) -> dict[str, LandingRow]:
-    """What was met where the objects of datasets arrive."""
+    """Return the last problems at the locations of datasets."""
     rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=list(dataset_ids))
     return {row.dataset_id: row for row in rows}
 
@@ -103,5 +103,5 @@ def landings_of(tx: Transaction, dataset_ids: Sequence[str]) -> dict[str, Landin
 def refused_objects(
     tx: Transaction, dataset_id: str, after: str = "", most: int = REFUSED_LENGTH_MAX
 ) -> list[ArrivedRow]:
-    """A page of objects that are in no lot, or in one that does not have their last change."""
+    """Return a page of objects without a lot, or whose last change is in no lot."""
     return tx.rows(ArrivedRow, "refused_objects", dataset_id=dataset_id, after=after, most=most)

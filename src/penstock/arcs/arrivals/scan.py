@@ -1,10 +1,10 @@
-"""One look at the place where the objects of a dataset arrive, and what follows from it.
+"""One scan of a location where the objects of a dataset arrive.
 
-What is decided is on disk before anybody can see it: first the manifests, under an attempt of
-their own, then one transaction that publishes the lots and notes their objects. Whoever dies
-before it has changed nothing, and whoever comes after it finds the objects noted.
+Every decision is stored before readers can see it. First the manifests are written, under an
+attempt of their own. Then one transaction publishes the lots and records their objects. A process
+that dies before the transaction has changed nothing; after it, the next scan reads the records.
 
-A look costs one listing, and one lookup by key for each thousand objects that it shows.
+A scan costs one listing, and one lookup by key for each thousand objects.
 """
 
 import hashlib
@@ -18,21 +18,21 @@ from msgspec import Struct, field
 
 from penstock import ids
 from penstock.arcs.arrivals.arrival import (
+    ArrivalStep,
     ArrivedRow,
     Candidate,
     Decision,
     LotChange,
     Placed,
     Sighting,
-    Step,
     closing_lots,
-    closing_until,
     decide,
+    divide_decision,
+    find_closing_end,
     is_unchanged,
     lot_span,
-    steps,
 )
-from penstock.arcs.arrivals.commands import ArrivedLot, PlaceObjects
+from penstock.arcs.arrivals.commands import ArrivedLot, PublishArrivals
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow
 from penstock.arcs.commands import SettleKeys
@@ -47,20 +47,29 @@ from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
 from penstock.objects.keys import refusal
-from penstock.objects.uris import Place, find_object
+from penstock.objects.uris import KeyForm, find_object
 from penstock.schema.arrivals import TimeFrom
 from penstock.schema.lots import Status
 from penstock.states import ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs, tracing
 
+log = logging.getLogger(__name__)
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """What came of a round.
+T = TypeVar("T")
 
-    `skipped` are objects without a place: their keys do not fit the pattern, or their time is
-    before the start. `has_more` asks for another round at once; `failed` are arrivals that could
-    not be looked at.
+U = TypeVar("U")
+
+_AT_ONCE_MAX = 8
+PAGE_LENGTH = 1000
+
+
+class RoundResult(Struct, frozen=True, kw_only=True):
+    """The result of a round.
+
+    `skipped` objects have no lot: their keys do not match the pattern, or their time is before the
+    start. `has_more` asks for another round at once. `failed` counts the arrivals that could not be
+    scanned.
     """
 
     assigned: int = 0
@@ -72,8 +81,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     failed: int = 0
     has_more: bool = False
 
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
+    def __add__(self, other: "RoundResult") -> "RoundResult":
+        return RoundResult(
             assigned=self.assigned + other.assigned,
             closed=self.closed + other.closed,
             empty=self.empty + other.empty,
@@ -86,7 +95,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Untaken(Struct, frozen=True):
-    """Objects that cannot be taken into lots: how many, one of them, and why not."""
+    """Objects that cannot go into lots: their number, an example, and the reason."""
 
     count: int = 0
     example: str = ""
@@ -98,17 +107,17 @@ class Untaken(Struct, frozen=True):
 
 
 class Readable(NamedTuple):
-    """The objects of a listing that can be read by their keys, and those that cannot."""
+    """The objects of a listing that can be read under their keys, and those that cannot."""
 
     entries: list[Entry]
     untaken: Untaken
 
 
 class Marks:
-    """What listings show that is not there under its key: marks of folders, and keys with a `/`
-    in front. Each is asked for once.
+    """Listed entries that cannot be read under their keys: folder marks, and keys with a leading
+    `/`. Each is checked once.
 
-    A mark is an empty object whose key ends in `/`; a listing gives it without.
+    A folder mark is an empty object whose key ends in `/`. Listings show it without the `/`.
     """
 
     def __init__(self) -> None:
@@ -116,22 +125,22 @@ class Marks:
         self._gone: set[tuple[str, Micros]] = set()
 
     def note_gone(self, uri: str, modified: Micros) -> None:
-        """Keep that an object was listed, and could not be read under its key."""
+        """Record that an object was listed but could not be read."""
         self._gone.add((uri, modified))
 
     def is_gone(self, uri: str, modified: Micros) -> bool:
-        """Whether an object was not there to be read, as it is listed now."""
+        """Whether an object, as it is listed now, could not be read."""
         return (uri, modified) in self._gone
 
     def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
-        """Leave out marks without a word, and tell of keys that cannot be read."""
-        found, untaken = list[Entry](), Untaken()
+        """Drop folder marks, and separate keys that cannot be read."""
+        readable, untaken = list[Entry](), Untaken()
         for entry in entries:
             if reason := refusal(entry.key):
                 untaken += Untaken(1, entry.key, reason)
             elif entry.size or not self._is_mark(store, entry):
-                found.append(entry)
-        return Readable(found, untaken)
+                readable.append(entry)
+        return Readable(readable, untaken)
 
     def _is_mark(self, store: Objects, entry: Entry) -> bool:
         key = (entry.key, entry.modified)
@@ -142,26 +151,20 @@ class Marks:
 
 
 class Landing(Struct, frozen=True):
-    """Where objects arrive, and after which key it is looked at."""
+    """A location where objects arrive, and the key after which it is listed."""
 
     store: Objects
-    place: Place
+    form: KeyForm
     after: str = ""
     marks: Marks = field(default_factory=Marks)
 
 
-T = TypeVar("T")
-U = TypeVar("U")
-
-_AT_ONCE_MAX = 8
+class WatcherStopped(Exception):
+    """The watcher must end. Unpublished work has not begun."""
 
 
-class Stopped(Exception):
-    """The watcher is to end, and reads no further; what it has not published it has not begun."""
-
-
-class Reader:
-    """Reads what arrives, as streams, up to a size; what is larger keeps no digest."""
+class ObjectReader:
+    """A reader of arrived objects, as streams; larger objects than its limit get no digest."""
 
     def __init__(
         self,
@@ -176,24 +179,24 @@ class Reader:
         self._is_stopped = is_stopped
         self._has_empty_lots = has_empty_lots
 
-    def read(self, step: Step) -> Step:
-        """The step with the digests of what its lots gain, but for what is not there to be read.
+    def read(self, step: ArrivalStep) -> ArrivalStep:
+        """Return the step with digests of the gained objects, without objects that are gone.
 
-        A change that is left with nothing is dropped, unless intervals without objects have lots.
+        A change without objects is dropped, unless empty intervals get lots.
         """
         fresh = [row for change in step.lots for row in change.add]
-        found = iter(at_once(self._digested, fresh))
+        digested = iter(map_parallel(self._digested, fresh))
         lots = []
         for change in step.lots:
-            rows = [next(found) for _ in change.add]
-            there = tuple(row for row in rows if row is not None)
-            if there or change.drop or (change.is_new and self._has_empty_lots):
-                lots.append(replace(change, add=there))
+            rows = [next(digested) for _ in change.add]
+            present = tuple(row for row in rows if row is not None)
+            if present or change.drop or (change.is_new and self._has_empty_lots):
+                lots.append(replace(change, add=present))
         return replace(step, lots=tuple(lots))
 
     def _digested(self, row: ArrivedRow) -> ArrivedRow | None:
-        key = self._landing.place.key(row.uri)
-        assert key is not None, "what a listing has shown is at the place"
+        key = self._landing.form.key(row.uri)
+        assert key is not None, "a listed key is at the location"
         if row.size > self._bytes_max or not self._bytes_max:
             return row
         size, digest = 0, hashlib.sha256()
@@ -201,33 +204,27 @@ class Reader:
             with self._landing.store.get_stream(key) as chunks:
                 for chunk in chunks:
                     if self._is_stopped():
-                        raise Stopped
+                        raise WatcherStopped
                     size += len(chunk)
                     digest.update(chunk)
         except NotFound:
             self._landing.marks.note_gone(row.uri, row.modified)
             return None
         if size != row.size:
-            return row  # it was changed since it was listed: it is late then, and read again
+            return row  # it changed after the listing, so it is late and is read again
         return replace(row, digest=f"sha-256:{digest.hexdigest()}")
 
 
-def at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
-    """Do the same with every item: a store takes its time over each, and can do several."""
+def map_parallel(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+    """Apply a function to all items in parallel: a store has latency and serves several."""
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
         return list(threads.map(work, items))
 
 
-log = logging.getLogger(__name__)
-
-
-PAGE_LENGTH = 1000
-
-
 class ArrivalRound:
-    """One arrival, looked at once."""
+    """One scan of one arrival."""
 
     def __init__(
         self,
@@ -245,9 +242,9 @@ class ArrivalRound:
         self._landing = landing
         self._now = now
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
-        self._until = closing_until(row.arrival, row.open_from, now)
+        self._until = find_closing_end(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
-        self._reader = Reader(
+        self._reader = ObjectReader(
             landing,
             row.arrival.digest_bytes_max,
             is_stopped,
@@ -257,15 +254,15 @@ class ArrivalRound:
         self.untaken = Untaken()
         self._there: frozenset[str] = frozenset()
 
-    def run(self) -> Seen:
-        """Look, decide, and write what was decided."""
+    def run(self) -> RoundResult:
+        """Scan, decide, and write the decision."""
         row = self._row
         candidates = self._candidates()
         self._there = self._closed_before(candidates)
         decision = self._decide(self._due(candidates))
-        seen, revision = Seen(skipped=self._skipped), row.revision
+        seen, revision = RoundResult(skipped=self._skipped), row.revision
         opened = row.open_from
-        decided = steps(self._arrival, decision, row.open_from, self._until, self._there)
+        decided = divide_decision(self._arrival, decision, row.open_from, self._until, self._there)
         for step in map(self._reader.read, decided):
             try:
                 revision, empty = self._take(step, revision)
@@ -273,51 +270,51 @@ class ArrivalRound:
                 log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
                 if not self._was_overtaken(revision):
                     raise
-                return seen + Seen(has_more=True)
+                return seen + RoundResult(has_more=True)
             seen += _told(step, empty, self._closed(step, opened))
             opened = step.open_from
-        limit = closing_until(self._arrival, self._until, self._now)
-        return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
+        limit = find_closing_end(self._arrival, self._until, self._now)
+        return seen + RoundResult(has_more=self._until > row.open_from and limit > self._until)
 
     def _was_overtaken(self, revision: int) -> bool:
-        """Whether something else was decided meanwhile; if not, to look again would not help."""
+        """Whether another decision came first; if not, a new scan would not help."""
         with self._catalog.read() as tx:
             rows = tx.rows(ArrivalRow, "arrivals_by_ids", ids=[self._row.dataset_id])
         return any(row.revision != revision for row in rows)
 
-    def _closed(self, step: Step, opened: Micros) -> int:
+    def _closed(self, step: ArrivalStep, opened: Micros) -> int:
         if self._arrival.cut is None:
             return sum(change.is_new for change in step.lots)
         return (step.open_from - opened) // self._arrival.cut.length
 
     def _candidates(self) -> list[Candidate]:
-        """Everything in the listing that no lot has as it is now."""
-        found: list[Candidate] = []
+        """Return the listed objects whose current content is in no lot."""
+        candidates: list[Candidate] = []
         landing = self._landing
         for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
             entries, odd = landing.marks.pass_over(landing.store, page)
-            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in entries}
+            homes = {landing.form.uri(entry.key): (entry, self._home(entry)) for entry in entries}
             placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
             self._skipped += len(homes) - len(placed) + odd.count
             self.untaken += odd
             self._note_unfit(entry.key for entry, home in homes.values() if home is None)
-            known = self._known(list(placed))
+            rows = self._known(list(placed))
             for uri, (entry, home) in homes.items():
                 mark = entry.etag or f"{entry.modified}-{entry.size}"
                 seen = Sighting(uri, entry.size, mark, entry.modified)
-                held = known.get(uri)
-                if home is None or (held is not None and is_unchanged(seen, held)):
+                row = rows.get(uri)
+                if home is None or (row is not None and is_unchanged(seen, row)):
                     continue
                 if landing.marks.is_gone(uri, entry.modified):
-                    self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
+                    self.untaken += Untaken(1, entry.key, "it is listed, but cannot be read")
                     continue
-                if held is not None and held.state == Placed.REFUSED:
-                    held = None  # as it is now it was not refused
-                found.append(Candidate(seen, home, held, is_late=held is not None))
-        return found
+                if row is not None and row.state == Placed.REFUSED:
+                    row = None  # its current content was not refused
+                candidates.append(Candidate(seen, home, row, is_late=row is not None))
+        return candidates
 
     def _home(self, entry: Entry) -> str | None:
-        """The lot that an object belongs to by its time or its key; None if there is none."""
+        """Return the lot of an object by its time or key; None if it has none."""
         if self._arrival.cut is None:
             assert self._pattern is not None, "lots without an interval are named by keys"
             return self._pattern.lot_of(entry.key) if entry.modified >= self._row.start else None
@@ -327,7 +324,7 @@ class ArrivalRound:
         return self._arrival.cut.lot_at(at) if at is not None and at >= self._row.start else None
 
     def _note_unfit(self, keys: Iterable[str]) -> None:
-        """Count the objects whose keys tell nothing; what came before the start is left alone."""
+        """Count objects whose keys do not match; objects before the start do not count."""
         if self._pattern is None:
             return
         for key in keys:
@@ -344,10 +341,10 @@ class ArrivalRound:
         return {row.uri: row for row in rows}
 
     def _closed_before(self, candidates: Iterable[Candidate]) -> frozenset[str]:
-        """The lots that were made of what arrived though they would close now.
+        """Return closed lots whose intervals would close now.
 
-        Where it begins was moved, or it was declared anew. What somebody registered by hand has no
-        manifest, and closes as if it was not there.
+        The start was moved, or the arrival was declared again. A lot that a person registered has
+        no manifest, and closes as if it did not exist.
         """
         cut = self._arrival.cut
         if cut is None:
@@ -364,7 +361,6 @@ class ArrivalRound:
         return closing_lots(self._arrival, decision, self._row.open_from, self._until, self._there)
 
     def _due(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Those that are late, or whose lot closes now."""
         if self._arrival.cut is None:
             return self._due_by_name(candidates)
         due = []
@@ -372,13 +368,15 @@ class ArrivalRound:
         for each in candidates:
             start = starts[each.home]
             if each.is_late or start < self._row.open_from or each.home in self._there:
-                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+                due.append(Candidate(each.seen, each.home, each.row, is_late=True))
             elif start < self._until:
                 due.append(each)
         return due
 
     def _due_by_name(self, candidates: list[Candidate]) -> list[Candidate]:
-        """A lot that is there is closed; another closes when its last object is old enough."""
+        """Return due candidates of named lots. An existing lot is closed; another closes when its
+        newest object is old enough.
+        """
         statuses = self._statuses(each.home for each in candidates)
         newest: dict[str, Micros] = {}
         for each in candidates:
@@ -387,13 +385,13 @@ class ArrivalRound:
         due = []
         for each in candidates:
             if each.is_late or each.home in statuses:
-                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+                due.append(Candidate(each.seen, each.home, each.row, is_late=True))
             elif newest[each.home] <= quiet:
                 due.append(each)
         return due
 
     def _decide(self, candidates: Sequence[Candidate]) -> Decision:
-        """Decide, and leave out lots that cannot be published now: a person holds them."""
+        """Decide, without lots that cannot be published now because a person holds them."""
         decision = self._decision(candidates)
         new = self._closing(decision)
         lots = dict.fromkeys([*decision.lots, *(change.lot for change in new)])
@@ -410,8 +408,8 @@ class ArrivalRound:
         return self._decision([each for each in candidates if not self._waits(each, shut)])
 
     def _waits(self, each: Candidate, shut: set[str]) -> bool:
-        held = each.known.lot if each.known is not None else each.home
-        if {held, each.home} & shut:
+        lot = each.row.lot if each.row is not None else each.home
+        if {lot, each.home} & shut:
             return True
         return (
             self._arrival.cut is not None
@@ -433,32 +431,32 @@ class ArrivalRound:
             rows = tx.rows(StatusRow, "lot_outputs", dataset_id=self._row.dataset_id, lots=wanted)
         return {row.lot: row for row in rows}
 
-    def _take(self, step: Step, revision: int) -> tuple[int, int]:
-        """Write what one step decides: the revision after it, and how many lots are empty."""
+    def _take(self, step: ArrivalStep, revision: int) -> tuple[int, int]:
+        """Write one step; return the revision after it, and the number of empty lots."""
         attempt = ids.new_id()
         contents, gone = self._contents(step)
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
-        written = at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
+        written = map_parallel(lambda each: put_manifest(self._objects, each)[1], manifests)
         notes = dict(zip(contents, written, strict=True))
-        command = PlaceObjects(
+        command = PublishArrivals(
             self._row.namespace,
             self._row.name,
             revision,
             step.open_from,
             tuple(ArrivedLot(lot, note) for lot, note in notes.items()),
-            (*step.noted, *(row for change in step.lots for row in change.add)),
+            (*step.refused, *(row for change in step.lots for row in change.add)),
             gone,
         )
         try:
             after = self._catalog.submit(command).result()
         except Unavailable:
-            raise  # it may be written all the same, and then these are its manifests
+            raise  # the transaction may have been committed, and then needs these manifests
         except PenstockError:
             for note in notes.values():
                 self._objects.delete(note.key)
             raise
         self._tell(notes)
-        at_once(
+        map_parallel(
             lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
         )
         dataset_id = self._row.dataset_id
@@ -468,30 +466,28 @@ class ArrivalRound:
         return after, sum(not rows for lot, rows in contents.items() if lot in new)
 
     def _tell(self, notes: Mapping[str, ManifestNote]) -> None:
-        """Tell that lots are published: nobody deposited them, so their traces begin here."""
+        """Log the published lots, with trace spans: these lots have no earlier span."""
         dataset = f"{self._row.namespace}/{self._row.name}"
         for lot, note in notes.items():
             with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
                 log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
-    def _contents(self, step: Step) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
-        """What each lot consists of after the step, and what it had that is not there any more."""
+    def _contents(self, step: ArrivalStep) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
         lots = [change.lot for change in step.lots]
-        held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
+        contents: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
         for row in self._held(lots):
-            held[row.lot][row.uri] = row
+            contents[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
-        asked = [uri for rows in held.values() for uri in rows if uri not in fresh]
-        there = dict(zip(asked, at_once(self._is_there, asked), strict=True))
-        gone = tuple(uri for uri, is_there in there.items() if not is_there)
+        uris = [uri for rows in contents.values() for uri in rows if uri not in fresh]
+        exists = dict(zip(uris, map_parallel(self._is_there, uris), strict=True))
+        gone = tuple(uri for uri, is_there in exists.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):
-                held[change.lot].pop(uri, None)
-            held[change.lot].update((row.uri, row) for row in change.add)
-        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}, gone
+                contents[change.lot].pop(uri, None)
+            contents[change.lot].update((row.uri, row) for row in change.add)
+        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in contents.items()}, gone
 
     def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
-        """What lots consist of now."""
         if not lots:
             return []
         with self._catalog.read() as tx:
@@ -500,9 +496,9 @@ class ArrivalRound:
             )
 
     def _is_there(self, uri: str) -> bool:
-        """Whether an object is still where a lot has it from: a listing need not show it."""
-        store, key = self._landing.store, self._landing.place.key(uri)
-        if key is None:  # it arrived where the location was before
+        """Whether an object still exists under the location that a lot has it from."""
+        store, key = self._landing.store, self._landing.form.key(uri)
+        if key is None:  # it arrived at a former location
             store, key = find_object(self._objects, uri)
         return store.exists(key)
 
@@ -521,20 +517,20 @@ def _item(row: ArrivedRow) -> Item:
     return Item(row.uri, row.size, row.digest or None, created=format_time(row.modified))
 
 
-def _told(step: Step, empty: int, closed: int) -> Seen:
+def _told(step: ArrivalStep, empty: int, closed: int) -> RoundResult:
     states = [row.state for change in step.lots for row in change.add]
     late = sum(state is Placed.LATE for state in states)
-    return Seen(
+    return RoundResult(
         assigned=len(states) - late,
         late=late,
-        refused=len(step.noted),
+        refused=len(step.refused),
         closed=closed,
         empty=empty,
     )
 
 
 def _may_publish(row: StatusRow) -> bool:
-    """Whether a lot can be registered, as a new one or again."""
+    """Whether a lot can be registered, as a new or existing one."""
     status = Status(row.status)
     return writable(status) or (status is Status.READY and row.job_id == EXTERNAL_JOB)
 

@@ -1,10 +1,10 @@
-"""The watcher: looks at every place where objects arrive, again and again.
+"""The watcher: scans every location where objects arrive, again and again.
 
-Two at once do no harm: what one of them decides makes void what the other has decided meanwhile.
+Two watchers do no harm: a decision of one makes void a concurrent decision of the other.
 
-Where keys sort by time and the store lists in order, a round lists only what can belong to an
-open interval, and only when one closes; every `whole_seconds`, and at the beginning, it lists
-everything, for what is late or was changed. Everywhere else each round lists the whole location.
+Some keys sort by time and some stores list in order. Then a round lists only keys of open
+intervals, and only when one closes. It lists all keys at the start and every `whole_seconds`, to
+find late and changed objects. In other cases, each round lists the whole location.
 """
 
 import logging
@@ -12,49 +12,28 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from penstock.arcs.arrivals.arrival import closing_until
-from penstock.arcs.arrivals.commands import NoteLanding
+from penstock.arcs.arrivals.arrival import find_closing_end
+from penstock.arcs.arrivals.commands import RecordLanding
 from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.arcs.arrivals.rows import ArrivalRow, all_arrivals, landings_of
-from penstock.arcs.arrivals.scan import ArrivalRound, Landing, Marks, Seen, Stopped, Untaken
+from penstock.arcs.arrivals.scan import (
+    ArrivalRound,
+    Landing,
+    Marks,
+    RoundResult,
+    Untaken,
+    WatcherStopped,
+)
 from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Clock, Micros
 from penstock.errors import Invalid, PenstockError, Unavailable
 from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
 from penstock.objects.keys import local_folder
-from penstock.objects.uris import Place, find_place, open_store
+from penstock.objects.uris import KeyForm, find_key_form, open_store
 from penstock.schema.arrivals import Late
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
-
-
-def open_place(url: str) -> Objects:
-    """The store at a place that others write to; a folder has to be there already.
-
-    One that was made here would look like a place where nothing arrives.
-    """
-    folder = local_folder(url)
-    if folder is not None and not folder.is_dir():
-        raise Unavailable(f"there is no folder {folder}; make it, or mount what is to be there")
-    return open_store(url)
-
-
-def arriving_at(own: Objects, url: str) -> Place:
-    """How the keys at such a place are written, in which our own store must not be."""
-    place = find_place(own, url)
-    folder, mine = local_folder(url), own.path("x")
-    if folder is None:
-        is_above = f"{own.url}/".startswith(place.uri(""))
-    else:
-        is_above = mine is not None and mine.parent.is_relative_to(folder.absolute())
-    if is_above:
-        raise Invalid(
-            f"nothing can arrive at {url}: our own object store {own.url} is in it, and "
-            "would arrive as well; name a folder of its own"
-        )
-    return place
-
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +41,35 @@ EVERY_SECONDS = 5.0
 WHOLE_SECONDS = 600
 
 
+def open_location(url: str) -> Objects:
+    """Open the store of a location that others write to. A folder must exist.
+
+    A folder created here would look like a location without objects.
+    """
+    folder = local_folder(url)
+    if folder is not None and not folder.is_dir():
+        raise Unavailable(f"there is no folder {folder}; make it, or mount what is to be there")
+    return open_store(url)
+
+
+def find_arrival_form(objects: Objects, url: str) -> KeyForm:
+    """Return the form of keys at a location, which our own store must not be in."""
+    form = find_key_form(objects, url)
+    folder, folder_key = local_folder(url), objects.path("x")
+    if folder is None:
+        is_above = f"{objects.url}/".startswith(form.uri(""))
+    else:
+        is_above = folder_key is not None and folder_key.parent.is_relative_to(folder.absolute())
+    if is_above:
+        raise Invalid(
+            f"nothing can arrive at {url}: our own object store {objects.url} is in it, and "
+            "would arrive as well; name a folder of its own"
+        )
+    return form
+
+
 class Watcher:
-    """Turns what has arrived into lots."""
+    """A thread that makes lots of arrived objects."""
 
     def __init__(
         self,
@@ -73,7 +79,7 @@ class Watcher:
         *,
         every_seconds: float = EVERY_SECONDS,
         whole_seconds: int = WHOLE_SECONDS,
-        open_at: Callable[[str], Objects] = open_place,
+        open_at: Callable[[str], Objects] = open_location,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -81,7 +87,7 @@ class Watcher:
         self._every_seconds = every_seconds
         self._whole_seconds = whole_seconds
         self._open_at = open_at
-        self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by arrival, as it was declared
+        self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by declaration
         self._marks: dict[tuple[str, Micros], Marks] = {}
         self._named_at: dict[tuple[str, Micros], tuple[Micros, Untaken]] = {}
         self._stopped = threading.Event()
@@ -99,67 +105,67 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when no round is under way."""
+        """Stop, and return when no round is running."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
-    def go_round(self, now: Micros) -> Seen:
-        """Look at every arrival once; one that cannot be looked at does not stop the others."""
+    def go_round(self, now: Micros) -> RoundResult:
+        """Scan every arrival once. A failure does not stop the others."""
         with self._catalog.read() as tx:
             rows = all_arrivals(tx)
             landings = landings_of(tx, [row.dataset_id for row in rows])
-        seen = Seen()
+        seen = RoundResult()
         for row in rows:
             if self._stopped.is_set():
                 break
             with logs.about(dataset=f"{row.namespace}/{row.name}"):
                 try:
                     seen += self._seen(row, landings.get(row.dataset_id), now)
-                except Stopped:
+                except WatcherStopped:
                     break
         return seen
 
-    def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> Seen:
-        held = landing or LandingRow(row.dataset_id)
+    def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> RoundResult:
+        stored = landing or LandingRow(row.dataset_id)
         try:
             seen, untaken = self._look(row, now)
         except PenstockError as error:
             log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
-            self._note(held, replace(held, error=str(error)))
-            return Seen(failed=1)
-        met = replace(held, error="", failed_at=0)
+            self._note(stored, replace(stored, error=str(error)))
+            return RoundResult(failed=1)
+        observed = replace(stored, error="", failed_at=0)
         if untaken is not None:
-            told = untaken.count, untaken.example, untaken.reason
-            met = LandingRow(row.dataset_id, "", 0, *told)
-            if untaken.count and met != held:
+            facts = untaken.count, untaken.example, untaken.reason
+            observed = LandingRow(row.dataset_id, "", 0, *facts)
+            if untaken.count and observed != stored:
                 log.warning(
                     "arrivals of %s/%s: %d objects are in no lot, such as %r: %s",
-                    row.namespace, row.name, *told,
+                    row.namespace, row.name, *facts,
                 )  # fmt: skip
-        self._note(held, met)
+        self._note(stored, observed)
         return seen
 
-    def _note(self, held: LandingRow, met: LandingRow) -> None:
-        """Keep what was met where it is not what was met before."""
-        if met != held:
-            self._catalog.submit(NoteLanding(met)).result()
+    def _note(self, stored: LandingRow, landing: LandingRow) -> None:
+        """Record the problem of a location if it has changed."""
+        if landing != stored:
+            self._catalog.submit(RecordLanding(landing)).result()
 
-    def _look(self, row: ArrivalRow, now: Micros) -> tuple[Seen, Untaken | None]:
-        """What came of a round, and what could not be taken, if it has looked at everything."""
+    def _look(self, row: ArrivalRow, now: Micros) -> tuple[RoundResult, Untaken | None]:
+        """Return the result of a scan and, if it was complete, the objects that cannot be taken."""
         arrival = row.arrival
-        place = arriving_at(self._objects, arrival.location)
+        form = find_arrival_form(self._objects, arrival.location)
         store = self._open_at(arrival.location)
         declared = row.dataset_id, row.updated_at
         before = self._whole_at.get(declared)
         after = ""
         if before is not None and now < before + self._whole_seconds * SECOND:
             after = _first_key(row, store)
-            if after and closing_until(arrival, row.open_from, now) == row.open_from:
-                return Seen(), None
+            if after and find_closing_end(arrival, row.open_from, now) == row.open_from:
+                return RoundResult(), None
             if arrival.late is Late.NEXT:
-                after = ""  # what is late waits for a lot that closes, and one does
-        landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))
+                after = ""  # late objects wait for a closing lot, and one closes
+        landing = Landing(store, form, after, self._marks.setdefault(declared, Marks()))
         is_stopped = self._stopped.is_set
         looking = ArrivalRound(self._catalog, self._objects, row, landing, now, is_stopped)
         seen = looking.run()
@@ -170,19 +176,19 @@ class Watcher:
         return seen, untaken
 
     def _nameless(self, declared: tuple[str, Micros], store: Objects, now: Micros) -> Untaken:
-        """Files that no key can name; looked for now and then, for it costs a listing more."""
-        at, found = self._named_at.get(declared, (None, Untaken()))
+        """Find files whose names cannot be keys; only now and then, because it costs a listing."""
+        at, untaken = self._named_at.get(declared, (None, Untaken()))
         if at is None or now >= at + self._whole_seconds * SECOND:
-            found = Untaken()
+            untaken = Untaken()
             for each in store.nameless():
-                shown = str(each.path).encode(errors="backslashreplace").decode()
-                found += Untaken(1, shown, each.reason)
-            self._named_at[declared] = now, found
-        return found
+                path = str(each.path).encode(errors="backslashreplace").decode()
+                untaken += Untaken(1, path, each.reason)
+            self._named_at[declared] = now, untaken
+        return untaken
 
     def _run(self) -> None:
         has_more = False
-        trouble = logs.Trouble(log, "nothing was watched, and will be again")
+        trouble = logs.Trouble(log, "the watcher failed; retrying")
         while not self._stopped.wait(0 if has_more else self._every_seconds):
             has_more = False
             try:
@@ -191,13 +197,13 @@ class Watcher:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("nothing was watched, and will be again")
+                log.exception("the watcher failed; retrying")
 
 
 def _first_key(row: ArrivalRow, store: Objects) -> str:
-    """Where the keys of open intervals begin; nothing, if that cannot be told."""
+    """Return the first key of open intervals; empty if keys do not sort by time."""
     arrival = row.arrival
-    is_sorted = store.path("x") is None  # only folders list in no order
+    is_sorted = store.path("x") is None  # only folders list without order
     if not is_sorted or arrival.cut is None or not arrival.pattern:
         return ""
     return KeyPattern(arrival.pattern).before(row.open_from)

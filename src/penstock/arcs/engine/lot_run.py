@@ -1,25 +1,32 @@
-"""One claimed lot on its way: read what it consists of, run its workload, publish or fail."""
+"""One claimed lot: read its inputs, run its workload, then publish or fail it."""
 
 import logging
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from penstock.arcs.commands import BeginParts, EndPart, FailLot, PublishLot
-from penstock.arcs.engine.leases import Lease, Outage
-from penstock.arcs.executors import DaskCluster, LocalProcesses
-from penstock.arcs.outputs.leftovers import clean, note_the_dead, write_partial
+from penstock.arcs.engine.leases import TaskLease
+from penstock.arcs.engine.outage import Outage
+from penstock.arcs.executors import TaskExecutor
+from penstock.arcs.outputs.leftovers import clean, list_dead_attempts, write_partial
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.queries import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, UnsettledRow
 from penstock.arcs.spec import Arc
 from penstock.arcs.workload.functions import run_apart, run_task
-from penstock.arcs.workload.parts import made_of, split
+from penstock.arcs.workload.parts import part_digest, split
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
-from penstock.arcs.workload.task import InputLot, Task, TaskResult, again, plain
+from penstock.arcs.workload.task import (
+    InputLot,
+    Task,
+    TaskResult,
+    safe_text,
+    task_for_another_worker,
+)
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.clock import Clock, format_time
 from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
@@ -35,96 +42,95 @@ from penstock.telemetry import logs, tracing
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
-class Lost(Exception):
-    """The claim is, or may be, somebody else's by now."""
+WORKERS_LOST_MAX = 3  # workers for one task
+_LOST = f"{WORKERS_LOST_MAX} workers were lost with it, one after another"
+_LOOK_SECONDS = 0.2
+_RETRY_SECONDS = 1.0  # between tries while the database is away
 
 
-class Made(NamedTuple):
-    """What a lot consists of now, and what was said about it, by output."""
+class LeaseLost(Exception):
+    """The claim is lost, or may be."""
+
+
+class Outputs(NamedTuple):
+    """The manifests and checks of all outputs."""
 
     notes: NamedNotes
     checks: NamedChecks = ()
 
 
-class Failed(Exception):
-    """The workload ended badly."""
+class WorkloadFailed(Exception):
+    """The workload failed."""
 
 
-class Given(Exception):
-    """The claim is given back untouched."""
+class ClaimReleased(Exception):
+    """The claim is released and the lot unharmed."""
 
 
-class Loss(str):
-    """What is known of the end of a process or machine that was lost with its task."""
+class WorkerLost(str):
+    """The error with which a worker was lost while it ran a task."""
 
 
-def result_of(future: "Future[TaskResult]") -> TaskResult | Loss:
-    """What a task came to, if whoever ran it was not lost."""
+def task_result(future: "Future[TaskResult]") -> TaskResult | WorkerLost:
+    """Return the result of a task, or the loss of its worker."""
     try:
         return future.result()
     except CancelledError:
-        # Nobody here cancels what he still waits for: a cluster has lost its scheduler.
-        raise Away("the scheduler of the cluster was lost, and what it had to do") from None
+        # No caller cancels a future that it waits for: the cluster has lost its scheduler.
+        raise Away("the scheduler of the cluster was lost with its tasks") from None
     except Exception as error:
         log.warning("a worker was lost: %s: %s", type(error).__name__, error)
-        return Loss(f"{type(error).__name__}: {error}")
-    except BaseException as error:  # the workload's own, such as a KeyboardInterrupt
-        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
+        return WorkerLost(f"{type(error).__name__}: {error}")
+    except BaseException as error:  # raised by the workload, such as a KeyboardInterrupt
+        return TaskResult(error=safe_text(f"{type(error).__name__}: {error}"))
 
 
 def part_state(result: TaskResult) -> PartState:
-    """The state of a part that was done."""
-    empty = all(noted.state is ManifestState.EMPTY for _, noted in result.notes)
+    """Return the state of a part from its result."""
+    empty = all(note.state is ManifestState.EMPTY for _, note in result.notes)
     return PartState.EMPTY if empty else PartState.COMPLETE
 
 
-def rolled_up(states: set[ManifestState]) -> ManifestState:
-    """The state of a lot whose parts have these."""
+def roll_up_states(states: set[ManifestState]) -> ManifestState:
+    """Return the state of a lot from the states of its parts."""
     for state in (ManifestState.PARTIAL, ManifestState.COMPLETE):
         if state in states:
             return state
     return ManifestState.EMPTY
 
 
-def line_of(part: str, noted: ManifestNote) -> PartLine:
-    """A part in the manifest of its lot."""
-    return PartLine(part, noted.key, noted.state, noted.uris, noted.bytes)
-
-
-T = TypeVar("T")
-
-LOST_TRIES_MAX = 3  # how often a task is given to another worker when one was lost
-_LOST = f"{LOST_TRIES_MAX} workers were lost with it, one after the other"
-_LOOK_SECONDS = 0.2
-_AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
+def part_line(part: str, note: ManifestNote) -> PartLine:
+    """Return the line of a part in the manifest of its lot."""
+    return PartLine(part, note.key, note.state, note.uris, note.bytes)
 
 
 @dataclass
 class LotRun:
-    """A claim, and the tasks that it takes."""
+    """A claim on a lot, and its tasks."""
 
     arc: Arc
     job_id: str
     claim: ClaimedLot
     catalog: WriteQueue
     objects: Objects
-    executor: Executor
+    executor: TaskExecutor
     clock: Clock
     stop: Callable[[], bool]
     outage: Outage
-    database: str | None = None  # where tasks on other machines can keep the lease
+    database: str | None = None  # the URL with which tasks on other machines renew the lease
     rules: CommandRules = DEFAULT_RULES
     lost: threading.Event = field(default_factory=threading.Event)
-    is_settled: bool = False  # whether the keys of the lot follow the database
+    is_settled: bool = False  # whether the state keys of the lot follow the database
 
     @property
     def ref(self) -> ClaimRef:
-        """The claim as the writer knows it."""
+        """The claim as writes name it."""
         return ClaimRef(self.claim.id, self.claim.token)
 
     def run(self) -> bool:
-        """Bring the lot to its end; False if it was not published."""
+        """Publish the lot, or fail or release it; return whether it was published."""
         with logs.about(**self._ids), tracing.span("arc.claim", **self._ids):
             log.info("lot %s is claimed, try %d", self.claim.lot, self.claim.attempt)
             return self._run()
@@ -133,37 +139,36 @@ class LotRun:
         keys = StateKeys(self.objects, self.arc)
         try:
             keys.begin(self.claim.lot, is_first=self._is_first)
-            self._note_what_others_left()
+            self._list_dead_attempts()
             inputs = self._inputs()
             if self._may_skip(inputs):
-                made = Made(self._emptied())
+                outputs = Outputs(self._write_empty_manifests())
             elif self.arc.parts is not None:
-                made = self._run_parts(inputs)
+                outputs = self._run_parts(inputs)
             else:
-                made = self._run_whole(inputs)
+                outputs = self._run_whole(inputs)
             with tracing.span("arc.publish", lot=self.claim.lot):
-                self._publish(made)
-        except Lost as lost:
+                self._publish(outputs)
+        except LeaseLost as lost:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)
             tracing.fail(str(lost))
             return False
-        except Given as reason:
-            return self._give_back(str(reason))
+        except ClaimReleased as reason:
+            return self._release(str(reason))
         except Away as outage:
-            return self._give_back(plain(str(outage)), self.outage.meet())
-        except (Failed, PenstockError) as failure:
-            return self._fail(plain(str(failure)), keys)
+            return self._release(safe_text(str(outage)), self.outage.meet())
+        except (WorkloadFailed, PenstockError) as failure:
+            return self._fail(safe_text(str(failure)), keys)
         except Exception as error:
             log.exception("lot %s of %s", self.claim.lot, self.arc.name)
-            return self._fail(plain(f"{type(error).__name__}: {error}"), keys)
-        states = ", ".join(sorted({noted.state for _, noted in made.notes}))
+            return self._fail(safe_text(f"{type(error).__name__}: {error}"), keys)
+        states = ", ".join(sorted({note.state for _, note in outputs.notes}))
         log.info("lot %s of %s is published: %s", self.claim.lot, self.arc.name, states)
-        self._after_publishing(keys, made.notes)
+        self._after_publishing(keys, outputs.notes)
         return True
 
     @property
     def _ids(self) -> dict[str, str]:
-        """What is said of it in log lines and spans."""
         return {
             "lot": self.claim.lot,
             "run": self.claim.id,
@@ -174,27 +179,27 @@ class LotRun:
 
     @property
     def unsettled(self) -> UnsettledRow:
-        """What the database notes until the keys of the lot follow it."""
+        """The mark of a lot whose state keys may not follow the database."""
         return UnsettledRow(self.job_id, self.claim.lot, self.claim.id)
 
-    def keep(self) -> None:
-        """Say that the work goes on."""
+    def renew_lease(self) -> None:
+        """Renew the lease."""
         try:
             self.catalog.submit(RenewClaim(self.ref)).result()
         except (Conflict, NotFound):
             self.lost.set()
 
     def _write(self, command: Command[T]) -> T:
-        """Write in the name of the claim, if it still holds; Away while it cannot be written."""
+        """Write with the claim; raise LeaseLost if it is lost, Away if the database is."""
         try:
             return self.catalog.submit(command).result()
         except (Conflict, NotFound) as refusal:
-            raise Lost(str(refusal)) from None
+            raise LeaseLost(str(refusal)) from None
         except (Busy, Unavailable) as trouble:
             raise Away(str(trouble)) from None
 
     def _settle(self, command: Command[T]) -> T:
-        """Write how it, or a part, ends; what was done is kept while the database is away."""
+        """Write an end of the lot or a part; wait while the database is away."""
         trouble = logs.Trouble(log, f"lot {self.claim.lot} of {self.arc.name} waits")
         while True:
             try:
@@ -203,14 +208,14 @@ class LotRun:
                 if self.stop():
                     raise
                 trouble.met(error)
-                if self.lost.wait(_AGAIN_SECONDS):
-                    raise Lost("its lease was lost while the database was away") from None
+                if self.lost.wait(_RETRY_SECONDS):
+                    raise LeaseLost("its lease was lost while the database was away") from None
 
-    def _publish(self, made: Made) -> None:
+    def _publish(self, outputs: Outputs) -> None:
         try:
-            self._settle(PublishLot(self.ref, made.notes, made.checks))
-        except Lost:
-            # The database may have gone after it had published, and before it said so.
+            self._settle(PublishLot(self.ref, outputs.notes, outputs.checks))
+        except LeaseLost:
+            # The commit may have succeeded although its answer was lost.
             if not self._is_published():
                 raise
 
@@ -223,15 +228,14 @@ class LotRun:
         return input_lots(self.catalog, self.claim, self.objects)
 
     def _may_skip(self, inputs: Sequence[InputLot]) -> bool:
-        """Whether every input that the arc subscribes to is empty, and it does not care."""
+        """Whether every subscribed input is empty and the arc skips such lots."""
         if self.arc.on_empty is not OnEmpty.SKIP:
             return False
         pairs = zip(self.arc.inputs, inputs, strict=True)
-        return all(lot.state is ManifestState.EMPTY for said, lot in pairs if said.subscribe)
+        return all(lot.state is ManifestState.EMPTY for source, lot in pairs if source.subscribe)
 
     @property
     def _is_first(self) -> bool:
-        """Whether nobody has ever worked on the lot for this arc before."""
         return self.claim.attempt == 1 and self.claim.token == 1
 
     @property
@@ -243,12 +247,12 @@ class LotRun:
         pairs = zip(self._refs, self.arc.outputs, strict=True)
         return tuple(ref for ref, output in pairs if output.empty is EmptyOutput.ALLOW)
 
-    def _emptied(self) -> NamedNotes:
+    def _write_empty_manifests(self) -> NamedNotes:
         return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
 
     def _manifest(self, ref: DatasetRef, parts: tuple[PartLine, ...] = ()) -> Manifest:
         return Manifest(
-            state=rolled_up({part.state for part in parts}),
+            state=roll_up_states({part.state for part in parts}),
             lot=self.claim.lot,
             dataset=ref,
             parts=parts,
@@ -256,23 +260,23 @@ class LotRun:
             created=format_time(self.clock()),
         )
 
-    def _run_whole(self, inputs: tuple[InputLot, ...]) -> Made:
+    def _run_whole(self, inputs: tuple[InputLot, ...]) -> Outputs:
         [result] = self._results({"": self._task("", self.claim.id, inputs)}).values()
         if result.error:
-            raise Away(result.error) if result.is_away else Failed(result.error)
-        return Made(result.notes, result.checks)
+            raise Away(result.error) if result.is_away else WorkloadFailed(result.error)
+        return Outputs(result.notes, result.checks)
 
-    def _run_parts(self, inputs: tuple[InputLot, ...]) -> Made:
-        """Run the parts that no earlier attempt has done, then list all of them."""
+    def _run_parts(self, inputs: tuple[InputLot, ...]) -> Outputs:
+        """Run the parts that no earlier attempt has finished, then list all parts."""
         assert self.arc.parts is not None, "the lot is split"
         planned = split(self.arc.parts, inputs)
         if not planned:
-            # Nothing is listed: it is all empty, or there is no manifest. That is not ours to tell.
+            # No URIs are listed: the lot is empty or has no manifest. The workload must decide.
             return self._run_whole(inputs)
-        wanted = {name: made_of(members, self._refs) for name, members in planned.items()}
+        wanted = {name: part_digest(members, self._refs) for name, members in planned.items()}
         with self.catalog.read() as tx:
-            known = parts_of(tx, self.job_id, self.claim.lot)
-        done = {name: row for name, row in known.items() if row.is_good_for(wanted.get(name, ""))}
+            rows = parts_of(tx, self.job_id, self.claim.lot)
+        done = {name: row for name, row in rows.items() if row.is_good_for(wanted.get(name, ""))}
         missing = {name: text for name, text in wanted.items() if name not in done}
         runs = self._write(BeginParts(self.ref, missing)) if missing else {}
         tasks = {name: self._task(name, runs[name], planned[name]) for name in missing}
@@ -283,36 +287,38 @@ class LotRun:
                 raise Away(next(iter(failed.values())).error)
             name, first = next((n, r) for n, r in failed.items() if not r.is_away)
             total = f"{len(failed)} of {len(planned)} parts failed"
-            raise Failed(f"{total}; part {name}: {first.error}")
-        return Made(self._root_manifests(done, results), self._said(done, results))
+            raise WorkloadFailed(f"{total}; part {name}: {first.error}")
+        return Outputs(self._root_manifests(done, results), self._all_checks(done, results))
 
     def _root_manifests(
         self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
     ) -> NamedNotes:
-        """For each output, one manifest that lists the manifests of its parts."""
+        """Write one manifest for each output, which lists the manifests of its parts."""
         lines: dict[DatasetName, dict[str, PartLine]] = {name: {} for name in self.arc.output_names}
         for part, row in done.items():
-            for name, noted in row.named_notes:
-                lines[name][part] = line_of(part, noted)
+            for name, note in row.named_notes:
+                lines[name][part] = part_line(part, note)
         for part, result in results.items():
-            for name, noted in result.notes:
-                lines[name][part] = line_of(part, noted)
+            for name, note in result.notes:
+                lines[name][part] = part_line(part, note)
         roots = (
             self._manifest(ref, tuple(parts[part] for part in sorted(parts)))
             for ref, parts in zip(self._refs, lines.values(), strict=True)
         )
         return tuple(put_manifest(self.objects, root) for root in roots)
 
-    def _said(self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]) -> NamedChecks:
-        """What was said about each part, by those that were done before too."""
-        said: dict[DatasetName, list[Check]] = {}
+    def _all_checks(
+        self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
+    ) -> NamedChecks:
+        """Return the checks of all parts, also of those from earlier attempts."""
+        checks: defaultdict[DatasetName, list[Check]] = defaultdict(list)
         for row in done.values():
-            for name, noted in row.named_notes:
-                said.setdefault(name, []).extend(read_manifest(self.objects, noted.key).checks)
+            for name, note in row.named_notes:
+                checks[name] += read_manifest(self.objects, note.key).checks
         for result in results.values():
-            for name, checks in result.checks:
-                said.setdefault(name, []).extend(checks)
-        return tuple((name, tuple(checks)) for name, checks in said.items() if checks)
+            for name, part_checks in result.checks:
+                checks[name] += part_checks
+        return tuple((name, tuple(each)) for name, each in checks.items() if each)
 
     def _task(self, part: str, run_id: str, inputs: tuple[InputLot, ...]) -> Task:
         return Task(
@@ -335,17 +341,17 @@ class LotRun:
         )
 
     @property
-    def _lease(self) -> Lease | None:
+    def _lease(self) -> TaskLease | None:
         if self.database is None:
             return None
-        return Lease(self.database, self.ref, self.claim.lease_seconds)
+        return TaskLease(self.database, self.ref, self.claim.lease_seconds)
 
     def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
-        """Have tasks run, so many at a time, and note what becomes of each part."""
+        """Run tasks, at most `at_once` in parallel, and record the end of each part."""
         running: dict[Future[TaskResult], Task] = {}
         try:
             return self._run_all(deque(tasks.values()), running, at_once)
-        except Lost:
+        except LeaseLost:
             self._abandon(running)
             raise
 
@@ -353,8 +359,7 @@ class LotRun:
         self, left: deque[Task], running: dict[Future[TaskResult], Task], at_once: int
     ) -> dict[str, TaskResult]:
         results: dict[str, TaskResult] = {}
-        # A cluster may run a task again by itself.
-        run = run_apart if isinstance(self.executor, DaskCluster) else run_task
+        run = run_apart if self.executor.repeats_tasks else run_task
         while left or running:
             while left and len(running) < at_once and not self.stop():
                 task = left.popleft()
@@ -362,36 +367,31 @@ class LotRun:
             ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
             for future in ended:
                 task = running.pop(future)
-                result = result_of(future)
-                if isinstance(result, Loss) and task.tries < LOST_TRIES_MAX:
-                    left.append(again(task))
+                result = task_result(future)
+                if isinstance(result, WorkerLost) and task.tries < WORKERS_LOST_MAX:
+                    left.append(task_for_another_worker(task))
                     continue
-                if isinstance(result, Loss):
-                    result = TaskResult(error=plain(f"{_LOST}; of the last is known: {result}"))
+                if isinstance(result, WorkerLost):
+                    result = TaskResult(error=safe_text(f"{_LOST}; the last ended with: {result}"))
                 results[task.part] = result
                 if task.part:
                     self._end_part(task.part, results[task.part])
             if self.lost.is_set():
-                raise Lost("its lease was lost")
-            if isinstance(self.executor, DaskCluster):
-                self.executor.check()
+                raise LeaseLost("its lease was lost")
+            self.executor.check()
             if self.stop():
-                left += self._not_begun(running)
+                left += self._take_back(running)
                 if left and not running:
-                    raise Given("the engine is stopping")
+                    raise ClaimReleased("the engine is stopping")
         return results
 
     def _abandon(self, running: Iterable[Future[TaskResult]]) -> None:
-        """Have what is running end: another may work on the lot by now."""
+        """End the running tasks: another worker may have claimed the lot."""
         for future in running:
-            if not future.cancel() and isinstance(self.executor, LocalProcesses):
-                self.executor.end(future)
+            self.executor.abandon(future)
 
-    def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
-        """Take back the tasks that wait for a worker; a cluster does not tell which those are."""
-        if isinstance(self.executor, DaskCluster):
-            return []
-        return [running.pop(future) for future in list(running) if future.cancel()]
+    def _take_back(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
+        return [running.pop(future) for future in list(running) if self.executor.take_back(future)]
 
     def _end_part(self, name: str, result: TaskResult) -> None:
         state = PartState.FAILED if result.error else part_state(result)
@@ -401,46 +401,48 @@ class LotRun:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
         tracing.fail(error)
         try:
-            after = self._settle(FailLot(self.ref, error, self._listed(error)))
+            after = self._settle(FailLot(self.ref, error, self._list_leftovers(error)))
             keys.show(self.claim.lot, ArcState.PARTIAL)
             self.is_settled = True
             log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
-        except (Lost, PenstockError) as refusal:
+        except (LeaseLost, PenstockError) as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
 
-    def _listed(self, error: str) -> tuple[str, ...]:
-        """List what is left behind; the failure is told even if the store cannot take the list."""
+    def _list_leftovers(self, error: str) -> tuple[str, ...]:
+        """List the data that was left; the failure is recorded even if the store is away."""
         try:
             return write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)
         except Exception as refusal:
             name = self.arc.name
-            log.warning("lot %s of %s left what is not listed: %s", self.claim.lot, name, refusal)
+            log.warning(
+                "lot %s of %s left data that is not listed: %s", self.claim.lot, name, refusal
+            )
             return ()
 
-    def _give_back(self, why: str, rest_seconds: int = 0) -> bool:
-        """Let it be claimed again; with a rest, because something is away."""
+    def _release(self, why: str, rest_seconds: int = 0) -> bool:
+        """Release the claim; after an outage, the lot rests."""
         level = logging.WARNING if rest_seconds else logging.INFO
-        log.log(level, "lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
+        log.log(level, "lot %s of %s is released: %s", self.claim.lot, self.arc.name, why)
         away = why if rest_seconds else ""
         try:
             self._settle(ReleaseClaim(self.ref, away, rest_seconds))
-        except (Lost, PenstockError) as refusal:
+        except (LeaseLost, PenstockError) as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
 
-    def _note_what_others_left(self) -> None:
-        """Earlier attempts whose engine died left data that nobody has listed."""
+    def _list_dead_attempts(self) -> None:
+        """List the data of earlier attempts whose engines died."""
         if self._is_first:
             return
-        note_the_dead(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
+        list_dead_attempts(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
 
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
-        """What follows a commit; an engine repairs it if it was cut off."""
+        """Update state keys and clean up; an engine repairs this if it is cut off."""
         try:
-            is_gated = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
+            is_gated = any(note.state is ManifestState.PARTIAL for _, note in notes)
             keys.show(self.claim.lot, ArcState.PARTIAL if is_gated else ArcState.COMPLETE)
-            keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
+            keys.show_manifests(self.claim.lot, self._refs, [note for _, note in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
             self.is_settled = True

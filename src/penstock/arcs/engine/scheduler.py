@@ -1,16 +1,17 @@
-"""The engine: looks for lots that arcs can work on, and runs them. Several share the work."""
+"""The engine: claims lots of arcs and runs them. Several engines share the work."""
 
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
+from penstock.arcs.engine.leases import BEATS, renewal_trouble, try_renewal
 from penstock.arcs.engine.lot_run import LotRun
-from penstock.arcs.executors import DaskCluster
+from penstock.arcs.engine.outage import Outage
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow, UnsettledRow
@@ -25,18 +26,18 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 SETTLE_SECONDS = 1.0
-SETTLED_AT_ONCE = 1000  # lots whose keys are noted as written
+SETTLED_AT_ONCE = 1000  # lots recorded in one write
 REPAIR_SECONDS = 10.0
 
 
 class Engine:
-    """Runs arcs on an executor, so many lots at a time."""
+    """An engine that runs arcs on an executor, a limited number of lots at a time."""
 
     def __init__(
         self,
         catalog: WriteQueue,
         objects: Objects,
-        executor: Executor,
+        executor: TaskExecutor,
         clock: Clock,
         *,
         owner: str,
@@ -57,9 +58,8 @@ class Engine:
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
         self._rules = rules
-        self._ended = ended  # called after each lot, whatever became of it
-        others = [executor.ask] if isinstance(executor, DaskCluster) else []
-        self._outage = Outage(objects.ask, *others)
+        self._ended = ended  # called after each lot, published or not
+        self._outage = Outage(objects.probe, executor.probe)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
         self._running: dict[str, LotRun] = {}
         self._changed = threading.Condition()
@@ -70,7 +70,7 @@ class Engine:
         self._heart = threading.Thread(target=self._beat, name="arc-heart", daemon=True)
         self._repair = KeyRepair(catalog, objects)
         self._settled: deque[UnsettledRow] = deque()
-        self._keepers = [
+        self._key_threads = [
             threading.Thread(target=self._settle_keys, name="arc-keys", daemon=True),
             threading.Thread(target=self._repair_keys, name="arc-repair", daemon=True),
         ]
@@ -83,37 +83,37 @@ class Engine:
         self.stop()
 
     def start(self) -> None:
-        """Begin to look for work."""
+        """Begin to claim lots."""
         self._loop.start()
         self._heart.start()
-        for thread in self._keepers:
+        for thread in self._key_threads:
             thread.start()
 
     def stop(self) -> None:
-        """Claim nothing more; end what is running, give back what has not begun."""
+        """Claim no more lots; finish running tasks, release lots that have not begun."""
         self._stopping.set()
         self.wake()
         if self._loop.is_alive():
             self._loop.join()
         self._threads.shutdown()
         self._over.set()
-        for thread in (self._heart, *self._keepers):
+        for thread in (self._heart, *self._key_threads):
             if thread.is_alive():
                 thread.join()
 
     def wake(self) -> None:
-        """Something happened to a lot: look now."""
+        """Look for lots now, because the state of a lot has changed."""
         with self._changed:
             self._news = True
             self._changed.notify_all()
 
     @property
     def running(self) -> int:
-        """How many lots are being worked on here."""
+        """The number of lots that run here."""
         return len(self._running)
 
     def look(self) -> int:
-        """Claim what can be claimed, and set it going: how many lots that were."""
+        """Claim ready lots and run them; return how many."""
         begun = 0
         if not self._outage.is_over():
             return 0
@@ -127,19 +127,18 @@ class Engine:
                 begun += self._begin(row, free)
             except (Busy, Unavailable):
                 raise
-            except PenstockError as refusal:  # the arcs after it have nothing to do with that
+            except PenstockError as refusal:  # other arcs are not affected
                 log.warning("no lot of %s/%s is claimed: %s", row.namespace, row.name, refusal)
         return begun
 
     def _begin(self, row: ArcRow, most: int) -> int:
-        """Claim lots of one arc, and set them going: how many those are."""
-        claim = ClaimArcLots(row.namespace, row.name, self._owner, most)
-        taken = self._catalog.submit(claim).result()
-        for claimed in taken.claims:
-            execution = LotRun(
-                taken.arc,
-                taken.job_id,
-                claimed,
+        command = ClaimArcLots(row.namespace, row.name, self._owner, most)
+        claimed = self._catalog.submit(command).result()
+        for claim in claimed.claims:
+            lot_run = LotRun(
+                claimed.arc,
+                claimed.job_id,
+                claim,
                 self._catalog,
                 self._objects,
                 self._executor,
@@ -149,9 +148,9 @@ class Engine:
                 self._database,
                 self._rules,
             )
-            self._running[claimed.id] = execution
-            self._threads.submit(self._execute, execution)
-        return len(taken.claims)
+            self._running[claim.id] = lot_run
+            self._threads.submit(self._execute, lot_run)
+        return len(claimed.claims)
 
     def _run(self) -> None:
         trouble = logs.Trouble(log, "the engine could not look for work")
@@ -167,25 +166,25 @@ class Engine:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("the engine stumbled, and goes on")
+                log.exception("the engine failed to look for work; retrying")
 
-    def _execute(self, execution: LotRun) -> None:
+    def _execute(self, lot_run: LotRun) -> None:
         try:
-            execution.run()
+            lot_run.run()
         except Exception:
-            claim = execution.claim
+            claim = lot_run.claim
             with logs.about(lot=claim.lot, run=claim.id, job=f"{claim.namespace}/{claim.job}"):
-                log.exception("lot %s of %s", claim.lot, execution.arc.name)
+                log.exception("lot %s of %s", claim.lot, lot_run.arc.name)
         finally:
-            if execution.is_settled:
-                self._settled.append(execution.unsettled)
-            self._running.pop(execution.claim.id, None)
+            if lot_run.is_settled:
+                self._settled.append(lot_run.unsettled)
+            self._running.pop(lot_run.claim.id, None)
             self._ended()
             self.wake()
 
     def _settle_keys(self) -> None:
-        """Note, some at a time, that the keys of lots follow the database."""
-        trouble = logs.Trouble(log, "the keys of lots were not noted as written, and will be")
+        """Record in batches that the state keys of lots follow the database."""
+        trouble = logs.Trouble(log, "the state keys of lots were not recorded as written; retrying")
         is_over = False
         while not is_over:
             is_over = self._over.wait(SETTLE_SECONDS)
@@ -201,11 +200,11 @@ class Engine:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("the keys of lots were not noted as written, and will be")
+                log.exception("the state keys of lots were not recorded as written; retrying")
 
     def _repair_keys(self) -> None:
-        """Repair the keys of lots whose engine died, at the start and now and then."""
-        trouble = logs.Trouble(log, "keys were not repaired, and will be")
+        """Repair the state keys of lots whose engine died, at the start and regularly."""
+        trouble = logs.Trouble(log, "state keys were not repaired; retrying")
         while not self._over.is_set():
             try:
                 self._repair.run(self._over.is_set)
@@ -213,16 +212,18 @@ class Engine:
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("keys were not repaired, and will be")
+                log.exception("state keys were not repaired; retrying")
             self._over.wait(REPAIR_SECONDS)
 
     def _beat(self) -> None:
-        """Keep the leases of what is running, to the end of the last one."""
-        trouble = lease_trouble()
+        """Renew the leases of running lots, until the last has ended."""
+        trouble = renewal_trouble()
         while not self._over.wait(self._beat_seconds()):
-            for execution in list(self._running.values()):
-                extend(execution.keep, trouble)
+            for lot_run in list(self._running.values()):
+                try_renewal(lot_run.renew_lease, trouble)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]
-        return min(leases, default=1) / BEATS  # a lot that is claimed now may have the shortest
+        return (
+            min(leases, default=1) / BEATS
+        )  # a lot that is claimed meanwhile may have a shorter lease

@@ -1,13 +1,14 @@
-"""Running one lot of an arc here and now, without an engine."""
+"""Run one lot of an arc without an engine."""
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
-from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
+from penstock.arcs.engine.leases import BEATS, renewal_trouble, try_renewal
 from penstock.arcs.engine.lot_run import LotRun
+from penstock.arcs.engine.outage import Outage
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock
 from penstock.errors import Conflict
@@ -19,7 +20,7 @@ from penstock.store.write_queue import WriteQueue
 def run_lot(
     catalog: WriteQueue,
     objects: Objects,
-    executor: Executor,
+    executor: TaskExecutor,
     clock: Clock,
     namespace: str,
     name: str,
@@ -29,18 +30,18 @@ def run_lot(
     lease_url: str | None = None,
     rules: CommandRules = DEFAULT_RULES,
 ) -> bool:
-    """Claim a lot that is ready and run it to its end; whether it was published.
+    """Claim a ready lot and run it; return whether it was published.
 
-    The claim is exclusive as always. The limits of the arc do not hold back who asks by hand.
+    The claim is exclusive. The limits of the arc do not apply to a lot that the caller names.
     """
-    taken = catalog.submit(ClaimArcLots(namespace, name, owner, 1, (lot,))).result()
-    if not taken.claims:
+    claimed = catalog.submit(ClaimArcLots(namespace, name, owner, 1, (lot,))).result()
+    if not claimed.claims:
         with catalog.read() as tx:
             raise Conflict(explain_no_work(tx, namespace, name).summary)
-    execution = LotRun(
-        taken.arc,
-        taken.job_id,
-        taken.claims[0],
+    lot_run = LotRun(
+        claimed.arc,
+        claimed.job_id,
+        claimed.claims[0],
         catalog,
         objects,
         executor,
@@ -50,22 +51,21 @@ def run_lot(
         lease_url,
         rules,
     )
-    with _kept(execution):
-        is_published = execution.run()
-    if execution.is_settled:
-        catalog.submit(SettleKeys((execution.unsettled,))).result()
+    with _lease_renewed(lot_run):
+        is_published = lot_run.run()
+    if lot_run.is_settled:
+        catalog.submit(SettleKeys((lot_run.unsettled,))).result()
     return is_published
 
 
 @contextmanager
-def _kept(execution: LotRun) -> Iterator[None]:
-    """Keep the lease while the block lasts."""
+def _lease_renewed(lot_run: LotRun) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
-        trouble = lease_trouble()
-        while not over.wait(execution.claim.lease_seconds / BEATS):
-            extend(execution.keep, trouble)
+        trouble = renewal_trouble()
+        while not over.wait(lot_run.claim.lease_seconds / BEATS):
+            try_renewal(lot_run.renew_lease, trouble)
 
     heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
     heart.start()

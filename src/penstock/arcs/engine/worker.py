@@ -1,15 +1,14 @@
-"""All that one process does for arcs: the engine, and what sets it going."""
+"""Everything that one process does for arcs: engine, watcher, deliverer and steppers."""
 
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from typing import Self
 
 from penstock.access.secrets import Secrets
 from penstock.arcs.arrivals.watcher import Watcher
-from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.executors import TaskExecutor
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
@@ -27,14 +26,14 @@ from penstock.telemetry import logs
 log = logging.getLogger(__name__)
 
 _STEP_SECONDS = 1.0
-_AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
+_RETRY_SECONDS = 1.0  # between tries while the database is away
 
 
 class ArcWorker:
-    """An engine that is woken by what happens to lots, a watcher, a deliverer, and backfills.
+    """An engine that wakes on lot events, with a watcher, a deliverer and steppers.
 
-    Several stations share the work. `lease_url` is where tasks on other machines keep their lease.
-    `movers` move on what others keep going, as backfills are: each says how many those are.
+    Several workers share the work. Tasks on other machines renew their leases at `lease_url`. Each
+    of `steppers` steps the operations of one kind and returns their number.
     """
 
     def __init__(
@@ -42,14 +41,14 @@ class ArcWorker:
         catalog: WriteQueue,
         database: Database,
         objects: Objects,
-        executor: Executor,
+        executor: TaskExecutor,
         clock: Clock,
         *,
         owner: str,
         concurrency: int,
         lease_url: str | None = None,
         wanted: Callable[[ArcRow], bool] = lambda arc: True,
-        movers: Sequence[Callable[[], int]] = (),
+        steppers: Sequence[Callable[[], int]] = (),
         rules: CommandRules = DEFAULT_RULES,
         step_seconds: float = _STEP_SECONDS,
         secrets: Secrets | None = None,
@@ -57,7 +56,7 @@ class ArcWorker:
         self._catalog = catalog
         self._database = database
         self._clock = clock
-        self._step_seconds = step_seconds  # after which movers are asked, whatever happened
+        self._step_seconds = step_seconds  # between steps without an event
         self._wanted = wanted
         self._engine = Engine(
             catalog,
@@ -69,18 +68,18 @@ class ArcWorker:
             concurrency=concurrency,
             arcs=wanted,
             rules=rules,
-            ended=self._move_soon,
+            ended=self._step_soon,
         )
         self._watcher = Watcher(catalog, objects, clock)
         self._deliverer = Deliverer(catalog, database, clock, secrets=secrets)
-        self._movers = (Backfills(catalog, clock).step_all, *movers)
-        self._moving = False  # whether a mover had anything to move when it was last asked
+        self._steppers = steppers
+        self._has_open = False  # whether the last step had any operation
         self._due = threading.Event()
         self._stopping = threading.Event()
         self._listener: Listener | None = None
         self._threads = [
-            threading.Thread(target=self._listen, name="arc-ear", daemon=True),
-            threading.Thread(target=self._step, name="arc-movers", daemon=True),
+            threading.Thread(target=self._listen, name="arc-listener", daemon=True),
+            threading.Thread(target=self._step, name="arc-steppers", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -91,7 +90,7 @@ class ArcWorker:
         self.stop()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin all work."""
         for thread in self._threads:
             thread.start()
         self._watcher.start()
@@ -99,7 +98,7 @@ class ArcWorker:
         self._engine.start()
 
     def stop(self) -> None:
-        """Take up nothing more; what has begun ends, what has not is given back."""
+        """Begin nothing more; running work finishes, and other lots are released."""
         self._stopping.set()
         self._due.set()
         listener = self._listener
@@ -111,14 +110,14 @@ class ArcWorker:
         for thread in self._threads:
             thread.join()
 
-    def take_in(self) -> None:
-        """Make lots of all that has arrived, before anything else begins."""
+    def take_arrivals(self) -> None:
+        """Make lots of all arrived objects before other work begins."""
         while self._watcher.go_round(self._clock()).has_more:
-            log.info("more has arrived")
+            log.info("more objects have arrived")
 
     def is_idle(self) -> bool:
-        """Whether no lot of its arcs is ready or being worked on, by anybody."""
-        self._move_on()
+        """Whether no lot of its arcs is ready or running, here or elsewhere."""
+        self._step_operations()
         with self._catalog.read() as tx:
             arcs = [row for row in all_arcs(tx) if self._wanted(row)]
             if self._is_busy(tx, arcs):
@@ -137,59 +136,59 @@ class ArcWorker:
         return False
 
     def _listen(self) -> None:
-        """Wake the engine as soon as something was published, here or elsewhere."""
-        trouble = logs.Trouble(log, "lots are looked for once in a while only")
+        """Wake the engine when a lot is published, here or elsewhere."""
+        trouble = logs.Trouble(log, "no notifications: lots are looked for at intervals only")
         while not self._stopping.is_set():
             try:
                 with self._database.listen(CHANNEL) as listener:
                     self._listener = listener
                     trouble.over()
-                    self._hear(listener)
+                    self._follow(listener)
             except PenstockError as error:
                 trouble.met(error)
-                self._stopping.wait(_AGAIN_SECONDS)
+                self._stopping.wait(_RETRY_SECONDS)
             finally:
                 self._listener = None
 
-    def _hear(self, listener: Listener) -> None:
-        heard = -1
+    def _follow(self, listener: Listener) -> None:
+        seen = -1
         while not self._stopping.is_set():
             if not listener.wait(_STEP_SECONDS):
                 continue
             with self._catalog.read() as tx:
                 last = last_id(tx)
-            # A listener may tell of any commit, our own included.
-            if last != heard:
-                heard = last
-                self._move_soon()
+            # A listener wakes on any commit, our own included.
+            if last != seen:
+                seen = last
+                self._step_soon()
                 self._engine.wake()
 
-    def _move_soon(self) -> None:
-        """Move on what is moved on, if anything is: a lot has ended, and leaves room for another.
+    def _step_soon(self) -> None:
+        """Step operations soon, if any are open: a lot has ended and left a free slot.
 
-        To wait for the next tick would leave engines idle for most of it.
+        Engines would be idle for most of the time until the next tick.
         """
-        if self._moving:
+        if self._has_open:
             self._due.set()
 
     def _step(self) -> None:
-        """Move backfills on, and what else is kept going."""
-        trouble = logs.Trouble(log, "backfills were not moved on, and will be")
+        """Step operations at each tick, and when a lot has ended."""
+        trouble = logs.Trouble(log, "operations were not stepped; retrying")
         while True:
             self._due.wait(self._step_seconds)
             if self._stopping.is_set():
                 return
             self._due.clear()
             try:
-                if self._move_on():
+                if self._step_operations():
                     self._engine.wake()
                 trouble.over()
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
-                log.exception("backfills were not moved on, and will be")
+                log.exception("operations were not stepped; retrying")
 
-    def _move_on(self) -> int:
-        moved = sum(move() for move in self._movers)
-        self._moving = moved > 0
-        return moved
+    def _step_operations(self) -> int:
+        count = sum(step() for step in self._steppers)
+        self._has_open = count > 0
+        return count

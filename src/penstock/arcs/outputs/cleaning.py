@@ -1,6 +1,6 @@
-"""Cleaning a partial lot by hand: everything that failed attempts left goes, good parts too."""
+"""Cleaning of a partial lot: all data of failed attempts goes, good parts too."""
 
-from penstock.arcs.commands import NoteAttempts, arc_row, end_parts_left
+from penstock.arcs.commands import RecordAttempts, arc_row, end_parts_left
 from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.overview import find_work
@@ -18,29 +18,29 @@ from penstock.states import ManifestState, RunState, WorkState
 from penstock.store.write_queue import WriteQueue
 
 
-class GiveUpParts(AdminCommand, frozen=True):
-    """Let no later attempt use what earlier ones have made of a lot."""
+class DiscardParts(AdminCommand, frozen=True):
+    """Discard the finished parts of a lot, so that no later attempt reuses them."""
 
     namespace: str
     name: str
     lot: str
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """The rows of its parts go; nothing does while somebody works on it."""
+        """Delete the rows of the parts; refuse while the lot is running."""
         row = arc_row(uow, self.namespace, self.name)
         where = f"arc {self.namespace}/{self.name}"
         work = uow.tables(LockTables).work.get((row.job_id, self.lot))
         if work is None:
-            raise NotFound(f"{where} has never met lot {self.lot}: there is nothing to clean")
+            raise NotFound(f"{where} has no work on lot {self.lot}: there is nothing to clean")
         if work.state == WorkState.RUNNING:
             raise Conflict(
-                f"lot {self.lot} of {where} is being worked on by {work.owner!r}; clean it when "
-                "that has ended, or release its lock first"
+                f"lot {self.lot} of {where} is being run by {work.owner!r}; clean it when "
+                "that has ended, or end its claim first"
             )
-        room = uow.tables(ArcTables)
+        tables = uow.tables(ArcTables)
         end_parts_left(uow, row.job_id, self.lot, now)
-        if room.parts_of(row.job_id, self.lot):
-            room.parts.put((row.job_id, self.lot), None)
+        if tables.parts_of(row.job_id, self.lot):
+            tables.parts.put((row.job_id, self.lot), None)
         target = f"{self.namespace}/{self.name} lot {self.lot}"
         self.record(uow, now, "clean lot", target)
 
@@ -48,14 +48,14 @@ class GiveUpParts(AdminCommand, frozen=True):
 def clean_lot(
     catalog: WriteQueue, objects: Objects, who: str, why: str, namespace: str, name: str, lot: str
 ) -> int:
-    """Remove what failed attempts on a lot left; gives how many attempts those were.
+    """Remove the data of failed attempts on a lot; return how many attempts.
 
-    Cut off at any point, it can be done again. A lot that was partial is missing afterwards.
+    It can be repeated after an interruption. A partial lot is missing afterwards.
     """
     with catalog.read() as tx:
         row, _ = find_work(tx, namespace, name, lot)
     arc, refs = row.arc, output_refs(row.arc)
-    catalog.submit(GiveUpParts(who, why, namespace, name, lot)).result()
+    catalog.submit(DiscardParts(who, why, namespace, name, lot)).result()
     removed = tidy(catalog, objects, refs, row.job_id, lot)
     with catalog.read() as tx:
         _, work = find_work(tx, namespace, name, lot)
@@ -63,10 +63,10 @@ def clean_lot(
         runs = tx.rows(RunRow, "runs_by_ids", ids=[work.run_id] if work.run_id else [])
     failed = [run.id for run in runs if run.state in (RunState.FAILED, RunState.ABORTED)]
     if not attempts and not (failed and work.tries):
-        return removed  # nothing has failed: the lot is what it was
+        return removed  # no attempt has failed, so the lot is unchanged
     if not attempts:
-        # It failed without leaving anything: that is noted, so that it is told as missing.
-        nothing = NoteAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
+        # It failed and left no data. An attempt is recorded, so that the lot is missing.
+        nothing = RecordAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
         catalog.submit(nothing).result()
     with catalog.read() as tx:
         states = arc_states(tx, get_lot_job(tx, namespace, name), [work])

@@ -1,9 +1,9 @@
-"""What failed attempts left behind: listed, so that it can be removed, and removed."""
+"""The data that failed attempts left: listing it, and removing it."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from penstock.arcs.commands import NoteAttempts
+from penstock.arcs.commands import RecordAttempts
 from penstock.arcs.queries import attempts_of, parts_of, read_manifest
 from penstock.clock import format_time, system_clock
 from penstock.db import Transaction
@@ -28,7 +28,7 @@ _ATTEMPT = "attempt="
 def write_partial(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, attempt: str, comment: str
 ) -> tuple[str, ...]:
-    """List what an attempt left behind in a manifest for each output; gives their keys."""
+    """Write manifests of the data that an attempt left, one for each output; return their keys."""
     return tuple(
         key
         for ref in refs
@@ -39,44 +39,44 @@ def write_partial(
 def failed_attempts(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
-    """Attempts that left data, have ended badly, and were never listed."""
-    found = _attempts_seen(objects, refs, lot)
-    if not found:
+    """Return the attempts that left data, have failed, and were never listed."""
+    seen = _attempts_seen(objects, refs, lot)
+    if not seen:
         return []
     with catalog.read() as tx:
-        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
-        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(found))}
+        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(seen)))
+        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(seen))}
     bad = (RunState.FAILED, RunState.ABORTED)
-    return [run for run in sorted(found - listed) if states.get(run, "") in bad]
+    return [run for run in sorted(seen - listed) if states.get(run, "") in bad]
 
 
-def note_the_dead(
+def list_dead_attempts(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> None:
-    """List what attempts left behind whose engine died before it could."""
-    found = failed_attempts(catalog, objects, refs, lot)
-    noted = tuple(
-        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in found
+    """List the data of attempts whose engine died before it could."""
+    attempts = failed_attempts(catalog, objects, refs, lot)
+    rows = tuple(
+        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in attempts
     )
-    if noted:
-        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
+    if rows:
+        catalog.submit(RecordAttempts(job_id, lot, rows)).result()
 
 
 def tidy(
     catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> int:
-    """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
+    """Remove the data of all attempts that have ended.
 
-    Somebody who was thought dead may have written after his attempt was cleaned. Nothing is written
-    to the store before something has gone from it: it may be full.
+    A worker that was taken for dead may write after its attempt was cleaned. Objects are deleted
+    before any is written, because the store may be full.
     """
     dead = failed_attempts(catalog, objects, refs, lot)
     if dead:
-        noted = tuple((run_id, ()) for run_id in dead)
-        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
-    found = sorted(_attempts_seen(objects, refs, lot))
+        rows = tuple((run_id, ()) for run_id in dead)
+        catalog.submit(RecordAttempts(job_id, lot, rows)).result()
+    seen = sorted(_attempts_seen(objects, refs, lot))
     with catalog.read() as tx:
-        states = tx.fetch("run_states", ids=found) if found else []
+        states = tx.fetch("run_states", ids=seen) if seen else []
     ended = [run_id for run_id, state in states if RunState(state) in RUN.terminal]
     return clean(catalog, objects, refs, job_id, lot, ended)
 
@@ -89,15 +89,14 @@ def clean(
     lot: str,
     ended: Collection[str] = (),
 ) -> int:
-    """Remove what failed attempts on a lot left behind, but for parts that are still of use.
+    """Remove the data of failed attempts on a lot, except parts that can be reused.
 
-    So goes what other attempts that have `ended` do not list: a worker that was lost may have
-    written it.
+    Unlisted data of attempts in `ended` is removed too: a lost worker may have written it.
     """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
         needed = _needed(tx, refs, job_id, lot)
-    kept = kept_keys(objects, refs, lot, needed)
+    kept = keys_in_use(objects, refs, lot, needed)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
     gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
@@ -108,14 +107,14 @@ def clean(
             objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt))
     if keys:
         removed = tuple((attempt, tuple(listed)) for attempt, listed in keys.items())
-        catalog.submit(NoteAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
+        catalog.submit(RecordAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
     return len(keys)
 
 
 def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) -> list[str]:
-    """The manifests of published versions, and of parts that are done.
+    """Return the manifests of published versions and of finished parts.
 
-    Whoever published them: the job may have been wired otherwise since, or others write there.
+    The publisher does not matter: the wiring may have changed, or other jobs write there.
     """
     datasets = sorted({find_dataset(tx, ref.namespace, ref.name) for ref in refs})
     keys = [key for (key,) in tx.fetch("published_manifests", ids=datasets, lot=lot)]
@@ -123,31 +122,31 @@ def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) 
     return keys + [noted.key for row in parts for _, noted in row.named_notes]
 
 
-def kept_keys(
+def keys_in_use(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
 ) -> set[str]:
-    """The keys of manifests and of those of their parts, and of all data of the lot in them."""
+    """Return the keys of manifests, of their parts, and of the lot's data that they list."""
     folders = [lot_data_folder(ref, lot) for ref in refs]
-    keys, kept = [*manifests], set[str]()
+    keys, listed = [*manifests], set[str]()
     while keys:
         key = keys.pop()
-        if key in kept:
+        if key in listed:
             continue
-        # One that is lost stops everything here: nobody knows any more what it lists.
+        # A lost manifest stops the cleaning: its list of data is unknown.
         manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]
-        kept |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
-    return kept
+        listed |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
+    return listed
 
 
 def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
-    """The key that a URI has in one of the folders.
+    """Return the key that a URI has in one of the folders.
 
-    What it begins with does not tell: the store may have been moved since, and have another URL.
+    The start of a URI does not count: the store may have moved to another URL since.
     """
     for folder in folders:
-        _, found, rest = uri.partition(f"/{folder}/")
-        if found:
+        _, keys, rest = uri.partition(f"/{folder}/")
+        if keys:
             yield f"{folder}/{rest}"
 
 
@@ -159,11 +158,11 @@ def _list_leftovers(
     state: ManifestState,
     comment: str,
 ) -> str:
-    found = sorted(
+    entries = sorted(
         (entry for name, entry in _data(objects, ref, lot) if name == attempt),
         key=lambda entry: entry.key,
     )
-    items = [_item(objects, entry) for entry in found]
+    items = [_item(objects, entry) for entry in entries]
     return _write(objects, ref, lot, attempt, state, items, comment)
 
 
@@ -195,14 +194,13 @@ def _write(
 
 
 def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """All data of a lot, each object with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
         yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
 
 
 def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Path]]:
-    """Files that workloads have left under names that no listing gives, each with its attempt."""
+    """Yield files that workloads left under names that listings omit, with their attempts."""
     folder = lot_data_folder(ref, lot)
     root = objects.path(folder)
     if root is None:
@@ -212,13 +210,11 @@ def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str
 
 
 def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
-    """The attempts on a lot that have left anything."""
     seen = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
     return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
 
 
 def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
-    """The manifests of what attempts on a lot have made, each with its attempt."""
     for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
         folder = f"{lot_folder(ref, lot)}/state={state}"
         for entry in objects.list(folder):
@@ -228,20 +224,19 @@ def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tup
 
 
 def attempt_of(segment: str) -> str:
-    """The attempt that a segment of a key names, whichever worker of it wrote there."""
+    """Return the attempt in a segment of a key, for any of its workers."""
     return segment.removeprefix(_ATTEMPT).partition(RETRY_MARK)[0]
 
 
 def _remove(
-    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
+    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], listed: Collection[str]
 ) -> dict[str, list[Entry]]:
-    """Remove data and manifests of attempts; gives the data, by attempt."""
     for attempt, entry in list(_made_manifests(objects, ref, lot)):
-        if attempt in attempts and entry.key not in kept:
+        if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)
     gone: dict[str, list[Entry]] = {}
     for attempt, entry in sorted(_data(objects, ref, lot), key=lambda pair: pair[1].key):
-        if attempt in attempts and entry.key not in kept:
+        if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)
             gone.setdefault(attempt, []).append(entry)
     for attempt, path in list(_nameless(objects, ref, lot)):

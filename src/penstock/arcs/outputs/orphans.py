@@ -1,9 +1,9 @@
-"""Objects that attempts have left and that nothing lists: found, and removed.
+"""Orphans: objects of attempts that no manifest lists. They are searched and removed.
 
-An object is an orphan if its attempt has ended, and neither a published manifest, nor a part that
-is still of use, nor the list of what the attempt left behind names it. What a live attempt may be
-writing is never one. Nor is what was written by an attempt that the database does not know, such
-as one of an arrival or of a database that was restored, unless such objects are asked for by age.
+An object is an orphan if its attempt has ended and none of these lists it: a published manifest, a
+part that can be reused, the list of what the attempt left. Objects of a live attempt are never
+orphans. Objects of an attempt that the database does not know are orphans only if the search asks
+for them by age. Such attempts are those of arrivals, or of a restored database.
 """
 
 import logging
@@ -17,7 +17,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from penstock.access import audit
-from penstock.arcs.outputs.leftovers import attempt_of, kept_keys
+from penstock.arcs.outputs.leftovers import attempt_of, keys_in_use
 from penstock.arcs.rows import AttemptRow, PartRow
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import RunRow
@@ -40,7 +40,7 @@ _ATTEMPT = "attempt="
 
 
 class Orphan(Struct, frozen=True):
-    """An object that nothing lists."""
+    """An object that no manifest lists."""
 
     namespace: str
     dataset: str
@@ -51,7 +51,7 @@ class Orphan(Struct, frozen=True):
 
 
 class _Left(NamedTuple):
-    """An object of an attempt on a lot."""
+    """An object that an attempt on a lot left."""
 
     lot: str
     attempt: str
@@ -59,10 +59,9 @@ class _Left(NamedTuple):
 
 
 class OrphanSearch:
-    """Looks for orphans in the folders of all lots, some lots at a time.
+    """A search for orphans in the folders of all lots, in batches of lots.
 
-    With `unknown_before`, objects of attempts that the database does not know are orphans if they
-    were not changed since.
+    With `unknown_before`, older objects of unknown attempts are orphans too.
     """
 
     def __init__(
@@ -73,11 +72,11 @@ class OrphanSearch:
         self._unknown_before = unknown_before
 
     def pages(self) -> Iterator[list[Orphan]]:
-        """Orphans of one dataset at a time; pages without any are left out."""
+        """Yield the orphans of one dataset at a time, without empty pages."""
         for top in (DATA, DATASETS):
             for ref, folder in self._datasets(top):
                 left = self._left(top, folder)
-                groups = ((lot, list(some)) for lot, some in groupby(left, lambda one: one.lot))
+                groups = ((lot, list(group)) for lot, group in groupby(left, lambda one: one.lot))
                 while page := dict(islice(groups, LOTS_AT_ONCE)):
                     if orphans := self._orphans(ref, page):
                         yield orphans
@@ -103,45 +102,45 @@ class OrphanSearch:
 
     def _orphans(self, ref: DatasetRef, page: Mapping[str, Sequence[_Left]]) -> list[Orphan]:
         attempts = sorted({one.attempt for left in page.values() for one in left if _is_id(one)})
-        noted: list[ManifestRow] = []
+        manifest_rows: list[ManifestRow] = []
         with self._database.read() as tx:
             with suppress(NotFound):
                 dataset_id = find_dataset(tx, ref.namespace, ref.name)
                 which = {"dataset_id": dataset_id, "lots": list(page)}
-                noted = tx.rows(ManifestRow, "manifests_of_lots", **which)
+                manifest_rows = tx.rows(ManifestRow, "manifests_of_lots", **which)
             runs = {row.id: row for row in tx.rows(RunRow, "runs_by_ids", ids=attempts)}
             listed = tx.rows(AttemptRow, "arc_attempts_by_ids", ids=attempts)
         known_left = {row.run_id for row in listed if row.state == ManifestState.PARTIAL}
         manifests: dict[str, list[ManifestRow]] = {}
-        for row in noted:
+        for row in manifest_rows:
             manifests.setdefault(row.lot, []).append(row)
-        found: list[Orphan] = []
+        orphans: list[Orphan] = []
         for lot, left in page.items():
             published = manifests.get(lot, ())
             suspects = [
                 one
-                for attempt, some in _by_attempt(left)
+                for attempt, group in _by_attempt(left)
                 if attempt not in known_left
-                for one in self._suspects(runs.get(attempt), published, some)
+                for one in self._suspects(runs.get(attempt), published, group)
             ]
-            found += self._confirmed(ref, lot, suspects, published, runs)
-        return found
+            orphans += self._confirmed(ref, lot, suspects, published, runs)
+        return orphans
 
     def _suspects(
         self, run: RunRow | None, published: Sequence[ManifestRow], left: Sequence[_Left]
     ) -> Sequence[_Left]:
-        """What an attempt has left, if any of it may be an orphan."""
+        """Return the objects of an attempt, if any of them may be an orphan."""
         if run is None:
             return [one for one in left if one.entry.modified < self._unknown_before]
         if run.state in (RunState.FAILED, RunState.ABORTED):
             return left
-        own = [row for row in published if row.attempt.startswith(run.id)]
-        if run.state != RunState.COMPLETED or not own:
+        manifests = [row for row in published if row.attempt.startswith(run.id)]
+        if run.state != RunState.COMPLETED or not manifests:
             return ()
-        # Where all is listed there is nothing to read: this is so for almost every lot.
+        # If all objects are listed, no manifest must be read. This holds for almost every lot.
         size = sum(one.entry.size for one in left)
-        is_whole = any((row.uris, row.bytes) == (len(left), size) for row in own)
-        is_manifest = {one.entry.key for one in left} == {row.key for row in own}
+        is_whole = any((row.uris, row.bytes) == (len(left), size) for row in manifests)
+        is_manifest = {one.entry.key for one in left} == {row.key for row in manifests}
         return () if is_whole or is_manifest else left
 
     def _confirmed(
@@ -152,7 +151,6 @@ class OrphanSearch:
         published: Sequence[ManifestRow],
         runs: Mapping[str, RunRow],
     ) -> list[Orphan]:
-        """Those that no manifest lists which is still of use."""
         if not suspects:
             return []
         jobs = {runs[one.attempt].job_id for one in suspects if one.attempt in runs}
@@ -160,34 +158,34 @@ class OrphanSearch:
         with self._database.read() as tx:
             for job_id in sorted(jobs):
                 parts = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
-                needed += [noted.key for row in parts for _, noted in row.named_notes]
+                needed += [note.key for row in parts for _, note in row.named_notes]
         try:
-            kept = kept_keys(self._objects, [ref], lot, needed)
+            listed = keys_in_use(self._objects, [ref], lot, needed)
         except Unavailable:
             raise
         except PenstockError as error:
-            # What a lost manifest lists is not known, so nothing of this lot may go.
+            # The list of a lost manifest is unknown, so no object of this lot may go.
             name = f"{ref.namespace}/{ref.name}"
-            log.warning("lot %s of %s is passed over: %s", lot, name, error)
+            log.warning("lot %s of %s is skipped: %s", lot, name, error)
             return []
         return [
             Orphan(ref.namespace, ref.name, lot, one.attempt, one.entry.key, one.entry.size)
             for one in suspects
-            if one.entry.key not in kept
+            if one.entry.key not in listed
         ]
 
 
 class RecordSweep(Write, frozen=True):
-    """Put into the audit log which objects of a dataset are removed."""
+    """Append the removal of orphans of one dataset to the audit log."""
 
-    exclusive: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # for the audit log
 
     who: str
     why: str
     orphans: tuple[Orphan, ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One entry for each page, before anything goes."""
+        """Append one entry for each page, before any object goes."""
         first = self.orphans[0]
         size = sum(orphan.size for orphan in self.orphans)
         detail = f"{len(self.orphans)} objects, {size} bytes, the first is {first.key}"
@@ -199,7 +197,7 @@ class RecordSweep(Write, frozen=True):
 def remove_orphans(
     catalog: WriteQueue, objects: Objects, who: str, why: str, orphans: Sequence[Orphan]
 ) -> None:
-    """Remove orphans of one dataset; each can be found and removed again."""
+    """Remove orphans of one dataset; a repetition does no harm."""
     catalog.submit(RecordSweep(who, why, tuple(orphans))).result()
     for orphan in orphans:
         objects.delete(orphan.key)
@@ -214,5 +212,5 @@ def _is_id(one: _Left) -> bool:
 
 def _by_attempt(left: Iterable[_Left]) -> Iterator[tuple[str, list[_Left]]]:
     ordered = sorted(left, key=lambda one: one.attempt)
-    for attempt, some in groupby(ordered, lambda one: one.attempt):
-        yield attempt, list(some)
+    for attempt, group in groupby(ordered, lambda one: one.attempt):
+        yield attempt, list(group)

@@ -1,7 +1,8 @@
-"""Removing a published lot: its data goes, and a manifest that says `removed` lists what went.
+"""Removal of a published lot: its data goes, and a `removed` manifest lists it.
 
-First the new manifests are written, which nobody reads yet; then one transaction makes them the
-lot's and tells everybody; then the data goes. Cut off at any point, it can be done again.
+First the new manifests are written, which no reader uses yet. Then one transaction attaches them to
+the lot and publishes the event. Then the data goes. It can be repeated after an interruption at any
+point.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,14 +45,14 @@ from penstock.states import MANIFEST, ManifestState
 from penstock.store.write_queue import WriteQueue
 
 _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)
-# The same whoever removes it: of two who do at once, the second writes what stands there already.
+# Without a name, so that two concurrent removals write the same manifest.
 GONE = "removed; the log of the lot says by whom, and why"
 
 
 class RemoveLot(AdminCommand, frozen=True):
-    """Say that the data of a lot is gone: nobody can read it until it is made anew.
+    """Mark the data of a lot as removed, so that no job reads it until it is made again.
 
-    `versions` are all of its versions that had data, and the manifests that list what goes.
+    `versions` are all versions with data, and the manifests that list what goes.
     """
 
     namespace: str
@@ -61,56 +62,58 @@ class RemoveLot(AdminCommand, frozen=True):
     versions: tuple[tuple[str, ManifestNote], ...]
 
     def execute(self, uow: UnitOfWork, now: Micros) -> None:
-        """One transaction, or nothing; while somebody makes or reads it, it stays."""
-        room, lots = uow.tables(LockTables), uow.tables(LotTables)
+        """Write everything in one transaction; refuse while the lot is written or read."""
+        locks, lots = uow.tables(LockTables), uow.tables(LotTables)
         dataset = dataset_row(uow, self.namespace, self.dataset)
-        held = self._check(uow, dataset)
+        status_row = self._check(uow, dataset)
         for version_id, note in self.versions:
             row = lots.manifests.get(version_id)
-            assert row is not None, "it was found in this transaction"
+            assert row is not None, "it was read in this transaction"
             lots.manifests.put(version_id, replace(row, **msgspec.structs.asdict(note)))
-        # No run holds or made what is not there: so it is told from a lot that could not be made.
-        room.put_status(replace(held, status=Status.ERROR, run_id=None, since=now))
-        entry = (now, "remove", self.lot, None, dataset.id, None, held.status, Status.ERROR)
-        room.append(LogRow(*entry, self.who, self.why))
+        # Without a run, which tells a removed lot from one that failed.
+        locks.put_status(replace(status_row, status=Status.ERROR, run_id=None, since=now))
+        entry = (now, "remove", self.lot, None, dataset.id, None, status_row.status, Status.ERROR)
+        locks.append(LogRow(*entry, self.who, self.why))
         state = ManifestState.REMOVED
         lots.add_event(
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
-        work.refresh_jobs_of(room, [dataset.id], [self.lot], now)
+        work.refresh_jobs_of(locks, [dataset.id], [self.lot], now)
         self._forget_arrived(uow, dataset)
         self.record(
             uow, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         )
 
     def _check(self, uow: UnitOfWork, dataset: DatasetRow) -> StatusRow:
-        """The row of the lot, if it is still as it was found, and nobody reads it."""
-        room = uow.tables(LockTables)
+        """Return the row of the lot, if it has not changed and no job reads it."""
+        locks = uow.tables(LockTables)
         where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
-        held = room.outputs.get((dataset.id, self.lot))
-        if held is None or held.status != Status.READY:
-            status = held.status if held is not None else "not known"
+        status_row = locks.outputs.get((dataset.id, self.lot))
+        if status_row is None or status_row.status != Status.READY:
+            status = status_row.status if status_row is not None else "unknown"
             raise Conflict(f"{where} is {status}: only a lot that is READY can be removed")
         rows = _versions(uow.tx, dataset.id, self.lot)
         full = {row.version_id for row in rows if row.state in _WITH_DATA}
-        if held.version_id != self.current or full != {version for version, _ in self.versions}:
-            raise Conflict(f"{where} was published anew meanwhile; look at it, and try again")
-        for job_id in self._readers(room, dataset):
-            reader = room.inputs.get((dataset.id, job_id, self.lot))
+        if status_row.version_id != self.current or full != {
+            version for version, _ in self.versions
+        }:
+            raise Conflict(f"{where} has a newer version; look at it, and try again")
+        for job_id in self._readers(locks, dataset):
+            reader = locks.inputs.get((dataset.id, job_id, self.lot))
             if reader is not None and reader.status == Status.RUNNING:
                 name = lock_plan.name_job(uow, job_id, dataset.namespace)
                 raise Conflict(
                     f"{where} is being read by {name}; remove it when that has ended, or "
-                    "release its lock first"
+                    "end its claim first"
                 )
-        return held
+        return status_row
 
-    def _readers(self, room: LockTables, dataset: DatasetRow) -> list[str]:
-        wires = room.wires.get(dataset.id) or ()
+    def _readers(self, locks: LockTables, dataset: DatasetRow) -> list[str]:
+        wires = locks.wires.get(dataset.id) or ()
         return sorted(job_id for role, job_id in wires if role == DatasetRole.INPUT)
 
     def _forget_arrived(self, uow: UnitOfWork, dataset: DatasetRow) -> None:
-        """What arrived is gone: a lot that is amended later does not have it."""
+        """Delete the record of arrived objects, so that a later amendment omits them."""
         arrivals = uow.tables(ArrivalTables).arrivals
         row = arrivals.get(dataset.id)
         if row is not None:
@@ -119,7 +122,7 @@ class RemoveLot(AdminCommand, frozen=True):
 
 
 class _Version(Struct, frozen=True):
-    """One version of a lot: its manifest, and those of its parts by name."""
+    """A version of a lot: its manifest, and those of its parts by name."""
 
     row: ManifestRow
     root: Manifest
@@ -127,7 +130,7 @@ class _Version(Struct, frozen=True):
 
     @property
     def manifests(self) -> Iterator[Manifest]:
-        """All of them."""
+        """All its manifests."""
         yield self.root
         yield from self.parts.values()
 
@@ -145,9 +148,9 @@ def remove_lot(
 ) -> None:
     """Remove the data of all versions of a lot that arcs have written.
 
-    What others have written is theirs to remove, and must be gone. Doing it again ends what was
-    cut off. A lot without a manifest is forgotten if nothing has read it; with `force`, one that
-    was read is marked as removed.
+    Data of other writers must be gone before. A repetition completes an interrupted removal. A lot
+    without a manifest is deleted if no job has read it. With `force`, one that was read is marked
+    as removed.
     """
     name = f"{namespace}/{dataset}"
     with catalog.read() as tx:
@@ -163,7 +166,7 @@ def remove_lot(
         try:
             _record(catalog, objects, command, rows)
         except NotFound:
-            # Somebody else may be removing it just now: then only the rest is left to do.
+            # A concurrent removal may have deleted the data: then only the rest remains.
             with catalog.read() as tx:
                 _, current, _ = _find(tx, dataset_id, name, lot)
             if current is None or current.state != ManifestState.REMOVED:
@@ -183,7 +186,7 @@ def _remove_bare(
     *,
     is_known: bool,
 ) -> None:
-    """Remove a lot whose version has no manifest; `is_known` if older versions of it have one."""
+    """Remove a lot whose version has no manifest; `is_known` if an older version has one."""
     if not is_known:
         try:
             catalog.submit(msgspec.structs.replace(command, force=False)).result()
@@ -207,7 +210,7 @@ def _remove_bare(
 def _record(
     catalog: WriteQueue, objects: Objects, command: RemoveLot, rows: Sequence[ManifestRow]
 ) -> None:
-    """Write the manifests that list what goes, and make them those of the lot."""
+    """Write the manifests that list what goes, and attach them to the lot."""
     full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
     _check_others(objects, full)
     notes = tuple((each.row.version_id, _write(objects, each)) for each in full)
@@ -221,12 +224,14 @@ def _versions(tx: Transaction, dataset_id: str, lot: str) -> list[ManifestRow]:
 def _find(
     tx: Transaction, dataset_id: str, name: str, lot: str
 ) -> tuple[str | None, ManifestRow | None, list[ManifestRow]]:
-    """The version that a lot has, its manifest if it has one, and those of all versions."""
-    held = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
-    if not held:
+    """Return the version of a lot, its manifest if there is one, and the manifests of all
+    versions.
+    """
+    status_rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
+    if not status_rows:
         raise NotFound(f"there is no lot {lot} of {name}; `penstock lots list` lists them")
     rows = _versions(tx, dataset_id, lot)
-    version = held[0].version_id
+    version = status_rows[0].version_id
     return version, next((row for row in rows if row.version_id == version), None), rows
 
 
@@ -241,18 +246,16 @@ def _read(objects: Objects, row: ManifestRow) -> _Version:
 
 
 def _check_others(objects: Objects, versions: Sequence[_Version]) -> None:
-    """Refuse if data is still there that is not ours to remove."""
     for manifest in (manifest for each in versions for manifest in each.manifests):
         for store, key in _data(objects, manifest):
             if not _is_own(objects, manifest, store, key) and store.exists(key):
                 raise Conflict(
                     f"lot {manifest.lot} has {store.url}/{key}, which no arc has written for it; "
-                    "remove such data where it is, then say this again"
+                    "remove it there, then repeat the command"
                 )
 
 
 def _write(objects: Objects, version: _Version) -> ManifestNote:
-    """Write what lists all that goes, part by part; the root is what is kept."""
     lines = {line.part: line for line in version.root.parts}
     for name, part in version.parts.items():
         _, note = put_manifest(objects, _removed(part, part.attempt))
@@ -268,12 +271,12 @@ def _removed(manifest: Manifest, attempt: str) -> Manifest:
 
 
 def _delete(objects: Objects, version: _Version) -> None:
-    """Delete what the manifests of a removed version list, and what they were before."""
+    """Delete the data that the manifests of a removed version list, and their old manifests."""
     root = version.root
-    known = manifest_key(root.dataset, root.lot, ManifestState.COMPLETE)
+    current_key = manifest_key(root.dataset, root.lot, ManifestState.COMPLETE)
     with suppress(NotFound):
-        if read_manifest(objects, known).attempt in (root.attempt, ""):
-            objects.delete(known)
+        if read_manifest(objects, current_key).attempt in (root.attempt, ""):
+            objects.delete(current_key)
     for manifest in version.manifests:
         for store, key in list(_data(objects, manifest)):
             if _is_own(objects, manifest, store, key):
@@ -284,13 +287,12 @@ def _delete(objects: Objects, version: _Version) -> None:
 
 
 def _is_own(objects: Objects, manifest: Manifest, store: Objects, key: str) -> bool:
-    """Whether an attempt of an arc has written it for this very lot."""
     folder = lot_data_folder(manifest.dataset, manifest.lot)
     return store is objects and key.startswith(f"{folder}/")
 
 
 def _data(objects: Objects, manifest: Manifest) -> Iterator[tuple[Objects, str]]:
-    """The stores and keys of what a manifest lists; single objects may be gone."""
+    """Yield the stores and keys that a manifest lists; single objects may be gone."""
     for item in manifest.uris:
         store, key = find_object(objects, item.uri)
         if manifest.uri_type is UriType.IDENTIFIER:

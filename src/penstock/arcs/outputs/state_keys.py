@@ -1,6 +1,6 @@
-"""Keys whose names tell where arcs and lots stand, for tools that only list the object store.
+"""State keys: object names that show the states of arcs and lots to tools that list a store.
 
-They follow the database and are never read by us: `penstock arcs sync` makes them anew.
+They follow the database, and Penstock never reads them. `penstock arcs sync` writes them again.
 """
 
 import logging
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from penstock.arcs.arrivals.rows import ArrivalRow
 from penstock.arcs.commands import SettleKeys
-from penstock.arcs.outputs.leftovers import clean, note_the_dead
+from penstock.arcs.outputs.leftovers import clean, list_dead_attempts
 from penstock.arcs.queries import arc_states, find_arc, manifest_rows, output_refs
 from penstock.arcs.rows import ArcRow, UnsettledRow
 from penstock.arcs.spec import Arc
@@ -37,6 +37,13 @@ from penstock.states import ArcState, ManifestState
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
+log = logging.getLogger(__name__)
+
+LOTS_AT_ONCE = 500
+_PASSES_MAX = 5
+_AT_ONCE = 100
+_NO_ID = "00000000-0000-0000-0000-000000000000"  # before every id
+
 
 class StateKeys:
     """The state keys of one arc."""
@@ -46,14 +53,14 @@ class StateKeys:
         self._arc = arc.ref
 
     def begin(self, lot: str, *, is_first: bool) -> None:
-        """Tell that a lot is running; what is worked on for the first time has no other key."""
+        """Show that a lot is running. On the first attempt, it has no other key."""
         if is_first:
             self._objects.put(arc_key(self._arc, lot, ArcState.RUNNING), b"{}")
         else:
             self.show(lot, ArcState.RUNNING)
 
     def show(self, lot: str, state: ArcState | None) -> None:
-        """Let the one key of a lot tell this state."""
+        """Replace the key of a lot by one for this state."""
         wanted = arc_key(self._arc, lot, state) if state else ""
         if wanted:
             self._objects.put(wanted, b"{}")
@@ -64,7 +71,7 @@ class StateKeys:
     def show_manifests(
         self, lot: str, refs: Sequence[DatasetRef], notes: Sequence[ManifestNote]
     ) -> None:
-        """Let the well-known key of each output hold the manifest that was published last."""
+        """Store the last published manifest under the well-known key of each output."""
         for ref, note in zip(refs, notes, strict=True):
             show_manifest(self._objects, lot, ref, note)
 
@@ -82,7 +89,7 @@ class _Place(NamedTuple):
 
 
 class Sync:
-    """Brings the keys of one arc into line with the database, some lots at a time."""
+    """A sync of the state keys of one arc with the database, in batches of lots."""
 
     def __init__(
         self, catalog: WriteQueue | Database, objects: Objects, namespace: str, name: str
@@ -94,7 +101,7 @@ class Sync:
         self._arc = self._row.arc
 
     def run(self, after: str = "", most: int = LOTS_AT_ONCE) -> Synced:
-        """Go over the lots after one; when none is left, keys of lots that nobody knows go."""
+        """Sync the lots after one. After the last, remove keys of unknown lots."""
         with self._catalog.read() as tx:
             rows = tx.rows(
                 WorkRow, "arc_lots_after", job_id=self._row.job_id, after=after, most=most
@@ -107,37 +114,37 @@ class Sync:
         return Synced(len(lots), changed, removed, lost, None)
 
     def follow(self, lots: Sequence[str]) -> tuple[int, int]:
-        """Change keys until they tell what the database does: meanwhile engines go on."""
+        """Change keys until they follow the database, which engines change meanwhile."""
         changed: set[str] = set()
         lost: set[_Place] = set()
         for _ in range(_PASSES_MAX):
             with self._catalog.read() as tx:
                 states = self._states(tx, lots)
-                places = self._places(tx, lots)
+                manifests = self._places(tx, lots)
             fixed = {lot for lot, state in states.items() if self._show(lot, state)}
-            for place in places:
+            for each in manifests:
                 try:
-                    is_new = follow_manifest(self._objects, place.lot, place.ref, place.row)
-                    fixed |= {place.lot} if is_new else set()
+                    is_new = follow_manifest(self._objects, each.lot, each.ref, each.row)
+                    fixed |= {each.lot} if is_new else set()
                 except NotFound:
-                    lost.add(place)
+                    lost.add(each)
             changed |= fixed
             if not fixed:
                 break
-            lots = sorted(fixed)  # only what was written here can have covered something newer
+            lots = sorted(fixed)  # only keys written here can have replaced newer ones
         return len(changed), len(lost)
 
     def differences(self, lots: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The lots whose keys do not follow the database, each with what is wrong.
+        """Yield the lots whose keys do not follow the database, each with the difference.
 
-        An engine is about to write those of lots that are running, or that are to be made again.
-        A lot that is complete without a manifest was made before its job was an arc: it has no key.
+        Running lots, and lots to be made again, are left out: an engine is about to write their
+        keys. A complete lot without a manifest has no key: its job was no arc when it was made.
         """
         with self._catalog.read() as tx:
             states = self._states(tx, lots)
-            places = self._places(tx, lots)
+            manifests = self._places(tx, lots)
         settled = {lot for lot, state in states.items() if state not in (None, ArcState.RUNNING)}
-        described = {place.lot for place in places}
+        described = {each.lot for each in manifests}
         arc = self._arc.ref
         for lot, state in states.items():
             if lot not in settled or state is None:
@@ -145,15 +152,13 @@ class Sync:
             if state is ArcState.COMPLETE and lot not in described:
                 continue
             wanted = {arc_key(arc, lot, state)}
-            there = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
-            yield from ((lot, f"the key {key} is stale") for key in sorted(there - wanted))
-            yield from ((lot, f"the key {key} is missing") for key in sorted(wanted - there))
-        for place in places:
-            if place.lot in settled and not is_shown(
-                self._objects, place.lot, place.ref, place.row
-            ):
-                key = manifest_key(place.ref, place.lot, ManifestState(place.row.state))
-                yield place.lot, f"{key} is not the manifest that was published last"
+            current = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
+            yield from ((lot, f"the key {key} is stale") for key in sorted(current - wanted))
+            yield from ((lot, f"the key {key} is missing") for key in sorted(wanted - current))
+        for each in manifests:
+            if each.lot in settled and not is_shown(self._objects, each.lot, each.ref, each.row):
+                key = manifest_key(each.ref, each.lot, ManifestState(each.row.state))
+                yield each.lot, f"{key} is not the manifest that was published last"
 
     def _states(self, tx: Transaction, lots: Sequence[str]) -> dict[str, ArcState | None]:
         job = get_lot_job(tx, self._arc.namespace, self._arc.name)
@@ -161,50 +166,51 @@ class Sync:
         return arc_states(tx, job, works)
 
     def _places(self, tx: Transaction, lots: Sequence[str]) -> list[_Place]:
-        """The manifests that were published last, of all outputs of these lots.
+        """Return the last published manifests of all outputs of these lots.
 
-        Its job may have been wired otherwise since: what it does not write now is not its own.
+        The wiring may have changed since: outputs that the job no longer writes are not its own.
         """
         job = get_lot_job(tx, self._arc.namespace, self._arc.name)
-        named = {find_dataset(tx, r.namespace, r.name): r for r in output_refs(self._arc)}
-        made: dict[str, tuple[DatasetRef, str]] = {}
-        for dataset_id, ref in named.items():
+        refs = {find_dataset(tx, r.namespace, r.name): r for r in output_refs(self._arc)}
+        lot_by_version: dict[str, tuple[DatasetRef, str]] = {}
+        for dataset_id, ref in refs.items():
             if dataset_id not in job.output_ids:
                 continue
             rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=list(lots))
-            made |= {row.version_id: (ref, row.lot) for row in rows if row.version_id is not None}
-        found = manifest_rows(tx, list(made))
-        return [_Place(*made[version], row) for version, row in found.items()]
+            lot_by_version |= {
+                row.version_id: (ref, row.lot) for row in rows if row.version_id is not None
+            }
+        manifests = manifest_rows(tx, list(lot_by_version))
+        return [_Place(*lot_by_version[version], row) for version, row in manifests.items()]
 
     def _show(self, lot: str, state: ArcState | None) -> bool:
-        """Let the one key of a lot tell its state; whether it did not."""
+        """Replace the key of a lot by one for its state; return whether it differed."""
         arc = self._arc.ref
         wanted = {arc_key(arc, lot, state)} if state else set()
-        there = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
-        for key in wanted - there:
+        current = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
+        for key in wanted - current:
             self._objects.put(key, b"{}")
-        for key in there - wanted:
+        for key in current - wanted:
             self._objects.delete(key)
-        return there != wanted
+        return current != wanted
 
     def _remove_strays(self) -> int:
-        """Remove the keys of lots that the arc does not know, as the listing comes to them."""
         folder = arc_folder(self._arc.ref)
         keys = (entry.key for entry in self._objects.list(folder))
         removed = 0
-        while some := {key: _lot_of(key, folder) for key in islice(keys, LOTS_AT_ONCE)}:
-            lots = sorted(set(some.values()))
+        while batch := {key: _lot_of(key, folder) for key in islice(keys, LOTS_AT_ONCE)}:
+            lots = sorted(set(batch.values()))
             with self._catalog.read() as tx:
                 rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=self._row.job_id, lots=lots)
-            known = {row.lot for row in rows}
-            for key, lot in some.items():
-                if lot not in known:
+            rows_lots = {row.lot for row in rows}
+            for key, lot in batch.items():
+                if lot not in rows_lots:
                     self._objects.delete(key)
                     removed += 1
         return removed
 
     def _remove_former(self) -> int:
-        """Remove the keys that name a former project or version of the arc, or no namespace."""
+        """Remove keys of a former project or version of the arc, or without a namespace."""
         arc, removed = self._arc.ref, 0
         for top in (ARCS, arcs_folder(arc.namespace)):
             projects = (name for name in self._objects.folders(top) if name.startswith("project="))
@@ -222,7 +228,7 @@ class Sync:
 def follow_maker(
     catalog: WriteQueue, objects: Objects, namespace: str, dataset: str, lot: str
 ) -> None:
-    """Bring the keys of a lot into line for the arc that has made it, if an arc has."""
+    """Sync the keys of a lot for the arc that wrote it, if an arc did."""
     with catalog.read() as tx:
         of_lot = {"dataset_id": find_dataset(tx, namespace, dataset), "lots": [lot]}
         makers = [row.job_id for row in tx.rows(StatusRow, "lot_outputs", **of_lot)]
@@ -235,21 +241,15 @@ def _lot_of(key: str, folder: str) -> str:
     return unquote(key.removeprefix(f"{folder}/").partition("/")[0].removeprefix("lot="))
 
 
-log = logging.getLogger(__name__)
-
-_AT_ONCE = 100
-_NO_ID = "00000000-0000-0000-0000-000000000000"  # before every id
-
-
 class KeyRepair:
-    """Brings the keys of lots into line that were noted, and never settled."""
+    """A repair of state keys that engines were about to write when they died."""
 
     def __init__(self, catalog: WriteQueue, objects: Objects) -> None:
         self._catalog = catalog
         self._objects = objects
 
     def run(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
-        """Repair the noted lots that no engine works on, and return how many they were."""
+        """Repair the marked lots that no engine is running; return how many."""
         owner_id, lot, repaired = _NO_ID, "", 0
         while not is_stopped():
             with self._catalog.read() as tx:
@@ -267,7 +267,7 @@ class KeyRepair:
         return repaired
 
     def _settle(self, row: UnsettledRow) -> None:
-        """Repair the keys of one lot; what cannot be repaired here is reported by `check`."""
+        """Repair the keys of one lot. If that fails, `penstock check` reports the difference."""
         with logs.about(lot=row.lot, run=row.attempt):
             try:
                 self._repair(row)
@@ -289,7 +289,7 @@ class KeyRepair:
     def _repair_arc(self, arc: ArcRow, row: UnsettledRow) -> None:
         catalog, objects = self._catalog, self._objects
         refs = output_refs(arc.arc)
-        note_the_dead(catalog, objects, refs, row.owner_id, row.lot)
+        list_dead_attempts(catalog, objects, refs, row.owner_id, row.lot)
         Sync(catalog, objects, arc.namespace, arc.name).follow([row.lot])
         with catalog.read() as tx:
             job = get_lot_job(tx, arc.namespace, arc.name)
@@ -302,8 +302,8 @@ class KeyRepair:
     def _repair_arrival(self, arrival: ArrivalRow, lot: str) -> None:
         which = {"dataset_id": arrival.dataset_id, "lots": [lot]}
         with self._catalog.read() as tx:
-            held = tx.rows(StatusRow, "lot_outputs", **which)
-            versions = [row.version_id for row in held if row.version_id is not None]
+            status_rows = tx.rows(StatusRow, "lot_outputs", **which)
+            versions = [row.version_id for row in status_rows if row.version_id is not None]
             manifests = manifest_rows(tx, versions).values()
         ref = DatasetRef(arrival.namespace, arrival.name, arrival.arrival.version)
         for row in manifests:

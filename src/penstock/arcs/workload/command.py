@@ -1,4 +1,4 @@
-"""A task whose workload is a command: what it is told, and what it says it has made."""
+"""Tasks whose workload is a command: its environment, and its answer."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from penstock.arcs.spec import variable_names
 from penstock.arcs.workload.files import TaskFiles, task_folder
-from penstock.arcs.workload.shell import check_plain, hand_over, run_command, take_back
+from penstock.arcs.workload.shell import give_folder, reclaim_folder, refuse_links, run_command
 from penstock.arcs.workload.task import Context, InputLot, Task
 from penstock.errors import Invalid
 from penstock.lots.manifests import Check
@@ -19,28 +19,28 @@ from penstock.telemetry import tracing
 
 
 def run_command_task(task: Task, context: Context) -> None:
-    """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
+    """Run a command, which gets its task in the environment, a JSON file and its arguments."""
     account = task.rules.account()
     with task_folder() as folder:
-        bench = TaskFiles(task, context, folder)
+        files = TaskFiles(task, context, folder)
         manifest = folder / "manifest.json"
         described = folder / "task.json"
         variables = {
-            **_output_variables(task, bench),
+            **_output_variables(task, files),
             "PENSTOCK_ARC": task.arc,
             "PENSTOCK_NAMESPACE": task.namespace,
             "PENSTOCK_LOT": task.lot,
             "PENSTOCK_PART": task.part,
             "PENSTOCK_ATTEMPT": task.attempt,
             "PENSTOCK_RUN": task.run_id,
-            "PENSTOCK_OUTPUT": str(bench.outputs[0]),
+            "PENSTOCK_OUTPUT": str(files.outputs[0]),
             "PENSTOCK_OUTPUT_URL": context.location(),
             "PENSTOCK_MANIFEST": str(manifest),
             "PENSTOCK_TASK": str(described),
             **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
             **task.workload.environment,
         }
-        text = json.dumps(_described(task, context, bench, manifest), indent=1, ensure_ascii=False)
+        text = json.dumps(_describe(task, context, files, manifest), indent=1, ensure_ascii=False)
         described.write_text(text, encoding="utf-8", errors="surrogateescape")
         placeholders = {
             "{lot}": task.lot,
@@ -49,34 +49,32 @@ def run_command_task(task: Task, context: Context) -> None:
             "{manifest}": str(manifest),
             "{task}": str(described),
         }
-        arguments = [_filled(text, placeholders) for text in task.workload.command]
+        arguments = [_fill_placeholder(text, placeholders) for text in task.workload.command]
         environment = {
             **task.rules.environment(task.workload.pass_environment, os.environ),
             **(account.variables if account is not None else {}),
             **variables,
         }
         if account is not None:
-            hand_over(folder, account)
+            give_folder(folder, account)
         run_command(arguments, environment, task.workload.timeout_seconds, context.lost, account)
         if account is not None:
-            take_back(folder)
-            for path in (manifest, *bench.outputs):
-                check_plain(path)
+            reclaim_folder(folder)
+            for path in (manifest, *files.outputs):
+                refuse_links(path)
         if manifest.exists():
             _take_manifest(manifest.read_bytes(), context)
-        bench.take_up()
+        files.take_up()
 
 
-def _output_variables(task: Task, bench: TaskFiles) -> dict[str, str]:
-    """The folder of each output by its name; those that one variable would stand for have none."""
+def _output_variables(task: Task, files: TaskFiles) -> dict[str, str]:
     names = variable_names("PENSTOCK_OUTPUT", [(ref.namespace, ref.name) for ref in task.outputs])
-    pairs = zip(names, bench.outputs, strict=True)
+    pairs = zip(names, files.outputs, strict=True)
     return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
 
 
-def _described(task: Task, context: Context, bench: TaskFiles, manifest: Path) -> dict[str, Any]:
-    """The task as a program in another language reads it."""
-    places = zip(context.locations(), bench.outputs, strict=True)
+def _describe(task: Task, context: Context, files: TaskFiles, manifest: Path) -> dict[str, Any]:
+    locations = zip(context.locations(), files.outputs, strict=True)
     return {
         "arc": task.arc,
         "namespace": task.namespace,
@@ -84,7 +82,7 @@ def _described(task: Task, context: Context, bench: TaskFiles, manifest: Path) -
         "part": task.part,
         "attempt": task.attempt,
         "runId": task.run_id,
-        "inputs": [_described_lot(lot, bench, task.workload.fetch) for lot in task.inputs],
+        "inputs": [_describe_lot(lot, files, task.workload.fetch) for lot in task.inputs],
         "outputs": [
             {
                 "namespace": ref.namespace,
@@ -92,25 +90,25 @@ def _described(task: Task, context: Context, bench: TaskFiles, manifest: Path) -
                 "location": location,
                 "folder": str(folder),
             }
-            for (ref, location), folder in places
+            for (ref, location), folder in locations
         ],
         "manifest": str(manifest),
     }
 
 
-def _described_lot(lot: InputLot, bench: TaskFiles, fetch: bool) -> dict[str, Any]:
+def _describe_lot(lot: InputLot, files: TaskFiles, fetch: bool) -> dict[str, Any]:
     described: dict[str, Any] = msgspec.to_builtins(lot)
     for item in described["uris"]:
-        path = bench.input(item["uri"], fetch=fetch)
+        path = files.input(item["uri"], fetch=fetch)
         if path is not None:
             item["path"] = str(path)
     return described
 
 
 class _Listed(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a command may say it has made: URIs, or names below its output's location.
+    """The answer of a command: URIs, or names under its output's location.
 
-    Without `uris` the output is what the command left there. It is empty only if `empty` says so.
+    Without `uris`, the output is the files that the command left. It is empty only with `empty`.
     """
 
     uris: tuple[str, ...] | None = None
@@ -123,7 +121,6 @@ _decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
 
 
 def _take_manifest(content: bytes, context: Context) -> None:
-    """Take in what a command says it has made."""
     try:
         listed = _decode_listed(content)
     except msgspec.DecodeError as error:
@@ -134,12 +131,12 @@ def _take_manifest(content: bytes, context: Context) -> None:
     for each in (listed,) if isinstance(listed, _Listed) else listed:
         if each.empty:
             context.empty(each.output)
-        for said in each.checks:
+        for check in each.checks:
             context.check(
-                said.name,
-                said.success,
-                field=said.field,
-                detail=said.detail,
+                check.name,
+                check.success,
+                field=check.field,
+                detail=check.detail,
                 output=each.output or "",
             )
         if each.uris is not None:
@@ -148,5 +145,5 @@ def _take_manifest(content: bytes, context: Context) -> None:
             context.only(uris, each.output)
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill_placeholder(text: str, values: Mapping[str, str]) -> str:
     return values.get(text, text)

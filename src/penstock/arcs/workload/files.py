@@ -1,9 +1,9 @@
-"""The files of a command on this machine: its inputs, fetched, and folders for its outputs.
+"""The files of a command on this machine: fetched inputs, and folders for outputs.
 
-In a store that is a folder of this machine they are where they are. What is in a bucket is copied
-below one folder, and so is everything for a command of another user, who has no rights in the
-store. The folder goes with the command; a process that was killed leaves it behind, and the next
-one that begins here removes it.
+In a store that is a folder of this machine, inputs are used in place. Inputs from a bucket are
+copied below one folder. So are all inputs of a command with another user, who has no rights in the
+store. The folder is removed after the command. A killed process leaves it, and the next task on
+this machine removes it.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.arcs.workload.shell import CommandFailed
-from penstock.arcs.workload.task import Context, Task, listed_keys
+from penstock.arcs.workload.task import Context, Task, list_keys
 from penstock.errors import PenstockError, Unavailable
 from penstock.lots.manifests import DatasetRef
 from penstock.objects import Objects
@@ -26,7 +26,7 @@ _PREFIX = "penstock-task-"
 
 @contextmanager
 def task_folder() -> Iterator[Path]:
-    """A folder for one task, on the disk that TMPDIR names."""
+    """Create a folder for one task, on the disk of TMPDIR."""
     _sweep()
     while True:
         with (
@@ -48,17 +48,17 @@ def _sweep() -> None:
 
 @contextmanager
 def _locked(folder: Path, how: int) -> Iterator[bool]:
-    """Hold the folder's lock, which ends with this process, however that ends.
+    """Hold the lock of a folder, which ends with this process in any case.
 
-    False if another holds it, or has just swept the folder away.
+    Yield False if another process holds it, or has just removed the folder.
     """
     try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        is_locked = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         yield False
         return
     try:
-        fcntl.flock(held, how)
+        fcntl.flock(is_locked, how)
     except BlockingIOError:
         is_ours = False
     else:
@@ -66,11 +66,11 @@ def _locked(folder: Path, how: int) -> Iterator[bool]:
     try:
         yield is_ours
     finally:
-        os.close(held)
+        os.close(is_locked)
 
 
 class TaskFiles:
-    """Where one command finds its inputs, and where it leaves its outputs."""
+    """The input files and output folders of one command."""
 
     def __init__(self, task: Task, context: Context, folder: Path) -> None:
         self._context = context
@@ -83,19 +83,19 @@ class TaskFiles:
 
     @property
     def outputs(self) -> Sequence[Path]:
-        """A folder for each output."""
+        """The folder of each output."""
         return self._outputs
 
     def input(self, uri: str, *, fetch: bool) -> Path | None:
-        """The file that a URI names; if it cannot be used where it is, it is fetched, or none.
+        """Return the file of a URI, fetched if necessary; None if it is not fetched.
 
-        What ends in / is a folder, with everything below it.
+        A URI that ends in / is a folder with everything below it.
         """
         store, key = find_object(self._objects, uri)
         if (path := store.path(key.rstrip("/"))) is not None and not self._is_apart:
             return path
         if fetch and uri not in self._inputs:
-            # Each is below a folder of its own: buckets have objects below objects.
+            # Each is in a folder of its own, because a bucket can have objects below objects.
             top = self._folder / "inputs" / str(len(self._inputs))
             self._inputs[uri] = top / key
             is_folder = key.endswith("/")
@@ -105,7 +105,7 @@ class TaskFiles:
         return self._inputs.get(uri)
 
     def take_up(self) -> None:
-        """Put what the command has left in folders of ours where it belongs in the store."""
+        """Upload the files that the command left in local folders."""
         for ref, location, folder in self._copied:
             store, key = find_object(self._objects, location)
             left = Objects.open(str(folder))
@@ -114,11 +114,11 @@ class TaskFiles:
                 store.put(f"{key}{name}", folder / name)
 
     def _names(self, ref: DatasetRef, location: str, left: Objects) -> Sequence[str]:
-        """The files of an output: those that the command has listed, if it has listed any."""
-        told = self._context.told(ref)
-        if told is None:
-            return listed_keys(left)
-        names = (uri.removeprefix(location) for uri in told if uri.startswith(location))
+        """Return the files of an output: those that the command listed, or all."""
+        uris = self._context.listed_uris(ref)
+        if uris is None:
+            return list_keys(left)
+        names = (uri.removeprefix(location) for uri in uris if uri.startswith(location))
         return [name for name in names if left.exists(name)]
 
     def _make(self, ref: DatasetRef, location: str) -> Path:

@@ -1,7 +1,7 @@
-"""Running a task, wherever the executor does it.
+"""Running a task, in any executor.
 
-This is what goes on in other processes and machines. It knows the object store and nothing of the
-database, but for the one who keeps the lease.
+This code runs in other processes and on other machines. It uses the object store, and the database
+only to renew the lease.
 """
 
 import ctypes
@@ -16,9 +16,9 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.arcs.engine.leases import kept
+from penstock.arcs.engine.leases import renewing
 from penstock.arcs.workload.command import run_command_task
-from penstock.arcs.workload.task import Context, Task, TaskResult, plain
+from penstock.arcs.workload.task import Context, Task, TaskResult, safe_text
 from penstock.errors import Away, NotFound, PenstockError
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import RETRY_MARK
@@ -27,34 +27,34 @@ from penstock.telemetry import logs, tracing
 
 
 class TimedOut(Exception):
-    """A workload ran longer than it may."""
+    """A workload ran longer than its limit."""
 
 
 class _TimeIsUp(BaseException):
-    """Raised inside of a workload, which is not to mistake it for an error of its own."""
+    """The interruption of a workload, which must not take it for an error of its own."""
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """The function that `module:function` names."""
+    """Import the function of `module:function`."""
     module, _, path = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (ImportError, AttributeError) as error:
         raise NotFound(
             f"there is no function {name}: {error}; it must be importable where workloads run"
         ) from None
-    # A function that was made an arc by the decorator is found under its own name.
-    function: Callable[..., Any] = getattr(found, "__wrapped_workload__", found)
+    # The decorator replaces a function, and keeps it in this attribute.
+    function: Callable[..., Any] = getattr(target, "__wrapped_workload__", target)
     return function
 
 
 def call(name: str, context: object, timeout_seconds: float | None) -> object:
-    """What the function that a name stands for returns; raises TimedOut if it takes too long.
+    """Call a function by name; raise TimedOut if it takes too long.
 
-    One that waits in foreign code for ever is only interrupted on the main thread, where it is
-    in processes of ours: Dask calls functions on other threads.
+    On the main thread a signal interrupts even foreign code that blocks. Dask calls functions on
+    other threads, where such code is not interrupted.
     """
     function = load_function(name)
     if timeout_seconds is None:
@@ -84,11 +84,11 @@ def _alarm(seconds: float) -> Iterator[None]:
 @contextmanager
 def _interruption(seconds: float) -> Iterator[None]:
     thread = ctypes.c_ulong(threading.get_ident())
-    turn = threading.Lock()
+    lock = threading.Lock()
     is_over = False
 
     def interrupt() -> None:
-        with turn:
+        with lock:
             if not is_over:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TimeIsUp))
 
@@ -98,21 +98,23 @@ def _interruption(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with turn:
+        with lock:
             is_over = True
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that has not arrived
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                thread, None
+            )  # cancel an interruption that has not arrived
         timer.cancel()
 
 
 def run_apart(task: Task) -> TaskResult:
-    """Run a task in a place of its own, where it may be run twice without anybody's knowing."""
+    """Run a task with an attempt name of its own, so that a second run of it does no harm."""
     claim = task.attempt.partition(RETRY_MARK)[0]
     attempt = f"{claim}{RETRY_MARK}{uuid4().hex[:12]}"
     return run_task(msgspec.structs.replace(task, attempt=attempt))
 
 
 def run_task(task: Task) -> TaskResult:
-    """Run a workload and write the manifests of what it made; it never raises for the workload."""
+    """Run a workload and write the manifests of its outputs; never raise for the workload."""
     ids = {
         "lot": task.lot,
         "part": task.part,
@@ -132,7 +134,7 @@ def _run(task: Task) -> TaskResult:
     try:
         store = open_store(task.objects, is_marked=task.is_marked)
         context = Context(task, store)
-        with kept(task.lease, context.lost.set):
+        with renewing(task.lease, context.lost.set):
             if task.workload.function is not None:
                 call(task.workload.function, context, task.workload.timeout_seconds)
             else:
@@ -142,18 +144,18 @@ def _run(task: Task) -> TaskResult:
         notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
         return TaskResult(notes, checks=context.checks())
     except PenstockError as error:
-        return TaskResult(error=plain(str(error)), is_away=isinstance(error, Away))
+        return TaskResult(error=safe_text(str(error)), is_away=isinstance(error, Away))
     except (Exception, SystemExit) as error:
-        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
+        return TaskResult(error=safe_text(f"{type(error).__name__}: {error}"))
 
 
 def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:
-    """Have a function look at what was made; one that asserts in vain has said no."""
+    """Run a check on the output; a failed assert is a failed check."""
     name, before = function.rpartition(":")[2], context.checks()
     try:
-        said = call(function, context, timeout_seconds)
+        answer = call(function, context, timeout_seconds)
     except AssertionError as error:
         context.check(name, False, detail=str(error))
         return
-    if said is not None or context.checks() == before:
-        context.check(name, said is None or bool(said))
+    if answer is not None or context.checks() == before:
+        context.check(name, answer is None or bool(answer))

@@ -1,4 +1,4 @@
-"""Splitting a lot into parts."""
+"""Splitting of a lot into parts."""
 
 import hashlib
 import re
@@ -16,11 +16,12 @@ from penstock.lots.manifests import DatasetRef, Item
 PARTS_MAX = 10_000
 # Half a surrogate pair cannot be written as UTF-8, so no database or store takes it.
 _UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-REST = "rest"  # what a pattern does not fit
+REST = "rest"  # the part of URIs that a pattern does not match
+Members = dict[int, list[Item]]  # by the position of their input
 
 
 def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, ...]]:
-    """The inputs of each part; every URI is in exactly one."""
+    """Return the inputs of each part; every URI is in exactly one."""
     if how.pattern is not None:
         parts = _by_pattern(how.pattern, inputs)
     elif how.bytes_max is not None:
@@ -34,7 +35,7 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
                 "some text without control characters"
             )
     if len(parts) > PARTS_MAX:
-        raise Invalid(f"the lot splits into {len(parts)} parts; {PARTS_MAX} are the most")
+        raise Invalid(f"the lot splits into {len(parts)} parts; the limit is {PARTS_MAX}")
     return {
         name: tuple(
             replace(lot, uris=tuple(items.get(index, ()))) for index, lot in enumerate(inputs)
@@ -43,34 +44,30 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
     }
 
 
-def made_of(inputs: Sequence[InputLot], outputs: Sequence[DatasetRef]) -> str:
-    """What a part reads and writes, as a short text: one that has another is another part.
+def part_digest(inputs: Sequence[InputLot], outputs: Sequence[DatasetRef]) -> str:
+    """Return a digest of the inputs and outputs of a part, whatever its name.
 
-    The versions of its inputs and which of their URIs are its own, whatever it is called.
+    It covers the versions of the inputs and the URIs that the part reads of them.
     """
     read = [(lot.version, sorted(item.uri for item in lot.uris)) for lot in inputs]
     return hashlib.sha256(msgspec.json.encode((read, outputs))).hexdigest()
 
 
-Members = dict[int, list[Item]]  # by the place of their input
-
-
 def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
-    """One part for each way in which the pattern fits."""
     fitting = re.compile(_expression(PART_FIELD.split(pattern)[::2]))
     parts: dict[str, Members] = {}
     for index, item in _items(inputs):
-        found = fitting.search(item.uri)
-        name = found[0].strip("/") if found else REST
+        match = fitting.search(item.uri)
+        name = match[0].strip("/") if match else REST
         parts.setdefault(name, {}).setdefault(index, []).append(item)
     return parts
 
 
 def _expression(literals: Sequence[str]) -> str:
-    """What fits a pattern: fields within one segment each, between literals.
+    """Return a pattern as a regular expression: each field is within one path segment.
 
-    Each literal but the last is taken where it comes first, and nowhere else: that leaves the most
-    room for the others. To try all places would take too long for a name that another has chosen.
+    Each literal but the last is matched at its first place only, which leaves the most room for the
+    others. Depositors choose the names, and trying all places would take too long.
     """
     first, *others = map(re.escape, literals)
     if not others:
@@ -80,7 +77,9 @@ def _expression(literals: Sequence[str]) -> str:
 
 
 def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
-    """Parts of at most so many bytes, in the order of the manifests; a larger item is alone."""
+    """Return parts up to a number of bytes, in the order of the manifests; a larger item is
+    alone.
+    """
     parts: dict[str, Members] = {}
     filled = 0
     for index, item in _items(inputs):
@@ -94,25 +93,23 @@ def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
 
 
 def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
-    """Parts as a function says: it is given the inputs, and gives URIs by part."""
-    known = {item.uri: (index, item) for index, item in _items(inputs)}
+    items = {item.uri: (index, item) for index, item in _items(inputs)}
     parts: dict[str, Members] = {}
-    for part, uris in _said_by(name, inputs):
+    for part, uris in _call_splitter(name, inputs):
         members = parts.setdefault(part, {})
         for uri in uris:
-            if uri not in known:
+            if uri not in items:
                 raise Invalid(
                     f"{name} puts {uri} into part {part}, which is not in the lot, or twice"
                 )
-            index, item = known.pop(uri)
+            index, item = items.pop(uri)
             members.setdefault(index, []).append(item)
-    if known:
-        raise Invalid(f"{name} leaves {len(known)} URIs out, the first is {next(iter(known))}")
+    if items:
+        raise Invalid(f"{name} leaves {len(items)} URIs out, the first is {next(iter(items))}")
     return parts
 
 
-def _said_by(name: str, inputs: Sequence[InputLot]) -> list[tuple[str, tuple[str, ...]]]:
-    """What a function gives, if it gives URIs by part."""
+def _call_splitter(name: str, inputs: Sequence[InputLot]) -> list[tuple[str, tuple[str, ...]]]:
     try:
         answer = load_function(name)(tuple(inputs))
         if not isinstance(answer, Mapping):
@@ -120,7 +117,7 @@ def _said_by(name: str, inputs: Sequence[InputLot]) -> list[tuple[str, tuple[str
         return [(str(part), tuple(uris)) for part, uris in answer.items()]
     except PenstockError:
         raise
-    except BaseException as error:  # the thread is the engine's: nothing else may end it
+    except BaseException as error:  # the function must not end the engine's thread
         raise Invalid(f"{name} cannot split the lot: {type(error).__name__}: {error}") from error
 
 

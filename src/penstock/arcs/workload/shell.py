@@ -1,4 +1,4 @@
-"""Running a command as a workload: never as shell text, ended with everything it started."""
+"""Running a command as a workload: without a shell, and ended with all its processes."""
 
 import os
 import pwd
@@ -15,9 +15,17 @@ from msgspec import Struct
 from penstock.config import COMMAND_ENVIRONMENT, SECRET_VARIABLES, Settings
 from penstock.errors import Invalid
 
+_TAIL_BYTES = 4096
+_CHUNK_BYTES = 65536
+_GRACE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+_LAST_LINE_SECONDS = 1.0  # a process that left the group may keep stderr open for ever
+_running: set["subprocess.Popen[bytes]"] = set()
+
 
 class Account(NamedTuple):
-    """A user of this machine that commands run as."""
+    """A user of this machine with whose rights commands run."""
 
     name: str
     user_id: int
@@ -38,25 +46,25 @@ class Account(NamedTuple):
 
 
 class CommandRules(Struct, frozen=True):
-    """The variables that every command inherits, those that an arc may ask for, and the user."""
+    """The variables that commands inherit, the variables that arcs may ask for, and the user."""
 
     inherited: tuple[str, ...] = tuple(COMMAND_ENVIRONMENT.split(","))
     allowed: tuple[str, ...] = ()
     run_as: str = ""
 
-    def environment(self, asked: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-        """The variables of this process that a command gets; one that is not set is left out."""
-        for name in asked:
+    def environment(self, requested: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of this process that a command gets; unset ones are omitted."""
+        for name in requested:
             if name not in (*self.inherited, *self.allowed):
                 raise Invalid(
                     f"the engine does not pass {name} to commands; take it out of "
                     "pass_environment, or add it to the engine's setting "
                     "command_environment_allowed"
                 )
-        return {name: environ[name] for name in (*self.inherited, *asked) if name in environ}
+        return {name: environ[name] for name in (*self.inherited, *requested) if name in environ}
 
     def account(self) -> Account | None:
-        """The user that commands run as; None for the user of this process."""
+        """Return the user of commands; None for the user of this process."""
         return find_account(self.run_as) if self.run_as else None
 
 
@@ -64,7 +72,7 @@ DEFAULT_RULES = CommandRules()
 
 
 def command_rules(settings: Settings) -> CommandRules:
-    """The rules that settings name, if they can work here."""
+    """Return the rules of the settings, if they can work here."""
     inherited = split_names(settings.command_environment)
     allowed = split_names(settings.command_environment_allowed or "")
     for setting, names in (
@@ -82,12 +90,12 @@ def command_rules(settings: Settings) -> CommandRules:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in a list with commas."""
+    """Split a list with commas."""
     return tuple(name for each in text.split(",") if (name := each.strip()))
 
 
 def find_account(name: str) -> Account:
-    """The user of this name, if this process can run commands as that user."""
+    """Return the user of this name, if this process can run commands as that user."""
     try:
         user = pwd.getpwnam(name)
     except KeyError:
@@ -100,8 +108,8 @@ def find_account(name: str) -> Account:
     return Account(name, user.pw_uid, user.pw_gid, groups, user.pw_dir, user.pw_shell)
 
 
-def hand_over(folder: Path, account: Account) -> None:
-    """Let a user work in a folder; nothing of that user runs in it yet."""
+def give_folder(folder: Path, account: Account) -> None:
+    """Give a folder to a user who runs no process in it yet."""
     for top, folders, files in os.walk(folder):
         os.chown(top, account.user_id, account.group_id)
         for name in (*folders, *files):
@@ -110,10 +118,10 @@ def hand_over(folder: Path, account: Account) -> None:
             )
 
 
-def take_back(folder: Path) -> None:
-    """Take a folder back from a user, whose processes may still run: they change it no more.
+def reclaim_folder(folder: Path) -> None:
+    """Take a folder back from a user whose processes may still run, but can no longer change it.
 
-    Each folder changes its owner before it is listed, so nothing can appear in it afterwards.
+    Each folder changes its owner before it is listed, so no file can appear in it afterwards.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -136,8 +144,8 @@ def _take_back(descriptor: int) -> None:
             os.close(below)
 
 
-def check_plain(path: Path) -> None:
-    """Refuse what would have this process read a file that the command could not read itself.
+def refuse_links(path: Path) -> None:
+    """Refuse links, with which this process would read files that the command cannot read.
 
     A link leads anywhere, and this process may read more than the user of the command.
     """
@@ -147,18 +155,8 @@ def check_plain(path: Path) -> None:
             raise Invalid(f"the command left the link {each.name!r}; let it write a file instead")
 
 
-_TAIL_BYTES = 4096
-_CHUNK_BYTES = 65536
-_GRACE_SECONDS = 5.0
-_LOOK_SECONDS = 1.0
-_POLL_SECONDS = 0.02
-_LAST_WORDS_SECONDS = 1.0  # somebody who left the group may keep stderr open for ever
-
-_running: set["subprocess.Popen[bytes]"] = set()
-
-
 class CommandFailed(Exception):
-    """A command ended badly; the last words it wrote to stderr say why."""
+    """A command failed; its last line on stderr gives the reason."""
 
 
 def run_command(
@@ -168,9 +166,9 @@ def run_command(
     lost: threading.Event,
     account: Account | None = None,
 ) -> None:
-    """Run it to its end, or raise CommandFailed; it is ended when the lease is lost.
+    """Run a command, or raise CommandFailed; end it if the lease is lost.
 
-    What it has started and left behind ends with it: nobody writes to a lot that is published.
+    All processes that it started end with it, so none writes to a published lot.
     """
     try:
         child = subprocess.Popen(
@@ -193,17 +191,17 @@ def run_command(
         _end(child)
         _running.discard(child)
     if child.returncode != 0:
-        raise CommandFailed(tail.last_words() or _how(child.returncode))
+        raise CommandFailed(tail.last_line() or _exit_text(child.returncode))
 
 
 def kill_running() -> None:
-    """Kill all commands that run here, with everything they started: this process ends at once."""
+    """Kill all running commands with all their processes: this process ends at once."""
     for child in list(_running):
         _signal(child, signal.SIGKILL)
 
 
 def end_running() -> bool:
-    """End all commands that run here, with everything they started; False if there are none."""
+    """End all running commands with all their processes; return False if there are none."""
     children = list(_running)
     for child in children:
         _end(child)
@@ -211,31 +209,31 @@ def end_running() -> bool:
 
 
 class _Tail:
-    """Reads what a command writes to stderr, and keeps the end of it."""
+    """A reader of stderr that keeps its end."""
 
     def __init__(self, child: "subprocess.Popen[bytes]") -> None:
         assert child.stderr is not None, "it was asked for"
         self._stderr = child.stderr
-        self._kept = b""
+        self._tail = b""
         self._thread = threading.Thread(target=self._read, name="stderr", daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with self._stderr:
             while chunk := os.read(self._stderr.fileno(), _CHUNK_BYTES):
-                self._kept = (self._kept + chunk)[-_TAIL_BYTES:]
+                self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
 
-    def last_words(self) -> str:
-        """The last line."""
-        self._thread.join(_LAST_WORDS_SECONDS)
-        lines = self._kept.decode(errors="replace").strip().splitlines()
+    def last_line(self) -> str:
+        """Return the last line."""
+        self._thread.join(_LAST_LINE_SECONDS)
+        lines = self._tail.decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
 
 def _wait(
     child: "subprocess.Popen[bytes]", timeout_seconds: float | None, lost: threading.Event
 ) -> None:
-    """Wait for its end, not for that of others that it has started."""
+    """Wait for the end of the command, not of processes that it started."""
     left = timeout_seconds if timeout_seconds is not None else float("inf")
     while True:
         try:
@@ -251,7 +249,7 @@ def _wait(
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """End what is left of its group, after a while by force."""
+    """End the process group, after a grace time by force."""
     child.poll()
     if not _signal(child, signal.SIGTERM):
         return
@@ -266,7 +264,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def _signal(child: "subprocess.Popen[bytes]", number: int) -> bool:
-    """Send a signal to its group; False if there is nobody left."""
+    """Send a signal to the process group; return False if it has ended."""
     try:
         os.killpg(child.pid, number)
     except (ProcessLookupError, PermissionError):
@@ -274,7 +272,7 @@ def _signal(child: "subprocess.Popen[bytes]", number: int) -> bool:
     return True
 
 
-def _how(code: int) -> str:
+def _exit_text(code: int) -> str:
     if code < 0:
         return f"the command was killed by signal {-code}"
     return f"the command ended with exit code {code}"

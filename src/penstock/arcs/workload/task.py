@@ -1,6 +1,6 @@
-"""A task: one run of a workload on a lot, or on a part of one, and what the workload sees of it.
+"""Tasks: one run of a workload on a lot or a part of it, and its view for the workload.
 
-It goes to other processes and machines: it knows the object store, and nothing of the database.
+A task runs in other processes and on other machines. It uses the object store, not the database.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.engine.leases import Lease
+from penstock.arcs.engine.leases import TaskLease
 from penstock.arcs.spec import ByName, Workload
 from penstock.arcs.workload.shell import CommandRules
 from penstock.catalog.events.known_facets import DatasetName
@@ -36,7 +36,7 @@ _ALGORITHM = "sha-256"
 
 
 class InputLot(Struct, frozen=True):
-    """A lot to read: the version that the claim pinned, and what it consists of."""
+    """A lot to read: the version that the claim pinned, and its items."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class InputLot(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What is to be run, and all it needs; it can be sent anywhere."""
+    """A task with everything it needs, to be sent to a worker."""
 
     arc: str
     namespace: str
@@ -57,41 +57,43 @@ class Task(Struct, frozen=True, kw_only=True):
     workload: Workload
     inputs: tuple[InputLot, ...]
     outputs: tuple[DatasetRef, ...]
-    may_be_empty: tuple[DatasetRef, ...] = ()  # the outputs that need no word for no data
+    may_be_empty: tuple[DatasetRef, ...] = ()  # outputs that may be empty without a declaration
     checks: tuple[str, ...] = ()
     tries: int = 1
     objects: str  # the URL of the object store
-    is_marked: bool = False  # where that is a folder, it has the mark of a store of ours
-    lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
+    is_marked: bool = False  # a folder has the mark of an object store
+    lease: TaskLease | None = None  # renewed by the task; None if the engine alone renews it
     rules: CommandRules = CommandRules()
-    trace: str = ""  # the span that had it run, as a `traceparent`; nothing if traces are off
+    trace: str = ""  # the parent span as a `traceparent`; empty if traces are off
 
 
-def again(task: Task) -> Task:
-    """The task for another worker; it writes where a lost one that is not dead does not write."""
+def task_for_another_worker(task: Task) -> Task:
+    """Return the task for another worker, with an output location that the lost one does not
+    use.
+    """
     claim = task.attempt.partition(RETRY_MARK)[0]
     attempt = f"{claim}{RETRY_MARK}{task.tries}"
     return msgspec.structs.replace(task, attempt=attempt, tries=task.tries + 1)
 
 
 class TaskResult(Struct, frozen=True):
-    """What became of a task: the manifests it wrote, or what went wrong, and what it left."""
+    """The result of a task: its manifests and checks, or its error."""
 
     notes: tuple[tuple[DatasetName, ManifestNote], ...] = ()
     error: str = ""
     checks: tuple[tuple[DatasetName, tuple[Check, ...]], ...] = ()
-    is_away: bool = False  # it is not the workload's fault: something that it needs did not answer
+    is_away: bool = False  # a service that it needs did not answer, so it costs no try
 
 
 class Context:
-    """What a workload function is given: the lot, what to read, and where to write."""
+    """The argument of a workload function: the lot, its inputs, and where to write."""
 
     def __init__(self, task: Task, store: Objects) -> None:
         self._task = task
         self._store = store
         self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
         self._checks: dict[DatasetRef, list[Check]] = {ref: [] for ref in task.outputs}
-        self._listed: set[DatasetRef] = set()  # outputs that consist of the named objects only
+        self._listed: set[DatasetRef] = set()  # outputs that have only the added objects
         self._empty: set[DatasetRef] = set(task.may_be_empty)  # outputs that may have no data
         self._inputs = ByName((lot.namespace, lot.name, lot) for lot in task.inputs)
         self._outputs = ByName((ref.namespace, ref.name, ref) for ref in task.outputs)
@@ -104,41 +106,41 @@ class Context:
 
     @property
     def part(self) -> str:
-        """The part of it; nothing, if it is not split."""
+        """The part to make; empty if the lot is not split."""
         return self._task.part
 
     @property
     def inputs(self) -> Mapping[str, InputLot]:
-        """The lots to read, by the names of their datasets; by NAMESPACE/NAME if two share one."""
+        """The lots to read, by dataset name; by NAMESPACE/NAME if two share a name."""
         return self._inputs
 
     @property
     def uris(self) -> Sequence[str]:
-        """Everything there is to read."""
+        """All URIs to read."""
         return [item.uri for lot in self._task.inputs for item in lot.uris]
 
     def location(self, output: str | None = None) -> str:
-        """The URL under which to write; it ends in /."""
+        """Return the URL under which to write; it ends in /."""
         return self._location(self._output(output))
 
     def locations(self) -> Sequence[tuple[DatasetRef, str]]:
-        """Each output, and the URL under which to write it."""
+        """Return each output, and the URL under which to write it."""
         return [(ref, self._location(ref)) for ref in self._task.outputs]
 
     def read(self, uri: str) -> bytes:
-        """An object that a manifest names, in whatever store it is."""
+        """Read an object that a manifest names, in any store."""
         store, key = find_object(self._store, uri)
         return store.get(key)
 
     def path(self, uri: str) -> Path | None:
-        """The file that a URI names, if its store is a folder of this machine."""
+        """Return the file of a URI, if its store is a folder of this machine."""
         store, key = find_object(self._store, uri)
         return store.path(key.rstrip("/"))
 
     def write(
         self, name: str, data: bytes | Path | Iterable[bytes], output: str | None = None
     ) -> str:
-        """Write an object of the output under a name; gives its URI."""
+        """Write an object of the output under a name; return its URI."""
         ref = self._output(output)
         key = f"{self._folder(ref)}{name}"
         self._store.put(key, data)
@@ -147,11 +149,11 @@ class Context:
         return uri
 
     def add(self, uri: str, output: str | None = None) -> None:
-        """Name an object that the workload has put under the location by itself."""
+        """Add an object that the workload wrote under the location."""
         self._items[self._output(output)][uri] = Item(uri)
 
     def only(self, uris: Iterable[str], output: str | None = None) -> None:
-        """Declare that an output consists of these objects and of nothing else.
+        """Declare that an output has these objects and no others.
 
         An empty list does not make an output empty: `empty` does.
         """
@@ -171,30 +173,30 @@ class Context:
     def check(
         self, name: str, success: bool, *, field: str = "", detail: str = "", output: str = ""
     ) -> bool:
-        """Say what a check of the output said; if it failed, the lot is held for a person."""
+        """Record the result of a check of the output. If it failed, the lot is held."""
         of_part = f"{name} in part {self.part}" if self.part else name
         ref = self._output(output or None)
         self._checks[ref].append(Check(of_part, bool(success), field, detail))
         return bool(success)
 
     def checks(self) -> tuple[tuple[DatasetName, tuple[Check, ...]], ...]:
-        """What was said about each output."""
+        """Return the checks of each output."""
         return tuple(
-            (DatasetName(ref.namespace, ref.name), tuple(said))
-            for ref, said in self._checks.items()
-            if said
+            (DatasetName(ref.namespace, ref.name), tuple(checks))
+            for ref, checks in self._checks.items()
+            if checks
         )
 
     def made(self, output: str | None = None) -> Sequence[str]:
-        """The URIs of what was made so far."""
+        """Return the URIs of the objects written so far."""
         return [item.uri for item in self._made(self._output(output))]
 
-    def told(self, ref: DatasetRef) -> Sequence[str] | None:
-        """The URIs of which an output is said to consist; None if it is all that is there."""
+    def listed_uris(self, ref: DatasetRef) -> Sequence[str] | None:
+        """Return the URIs that an output was declared to have; None if it has all its files."""
         return list(self._items[ref]) if ref in self._listed else None
 
     def manifests(self) -> list[Manifest]:
-        """What was made, one manifest for each output; raises Invalid if one has no data."""
+        """Return one manifest for each output; raise Invalid if one has no data."""
         return [self._manifest(ref) for ref in self._task.outputs]
 
     def _manifest(self, ref: DatasetRef) -> Manifest:
@@ -205,11 +207,11 @@ class Context:
                 'rightly no data, call context.empty(), let a command write {"empty": true} to '
                 '$PENSTOCK_MANIFEST, or declare the output with empty = "allow"'
             )
-        said = tuple(self._checks[ref])
+        checks = tuple(self._checks[ref])
         state = ManifestState.COMPLETE if measured else ManifestState.EMPTY
         return Manifest(
-            state=state if all(check.success for check in said) else ManifestState.PARTIAL,
-            checks=said,
+            state=state if all(check.success for check in checks) else ManifestState.PARTIAL,
+            checks=checks,
             lot=self.lot,
             dataset=ref,
             uri_type=UriType.IDENTIFIER,
@@ -222,8 +224,8 @@ class Context:
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
         if not items and ref not in self._listed:
-            found = listed_keys(self._store, self._folder(ref).rstrip("/"))
-            items = [Item(f"{self._store.url}/{key}") for key in found]
+            keys = list_keys(self._store, self._folder(ref).rstrip("/"))
+            items = [Item(f"{self._store.url}/{key}") for key in keys]
         return items
 
     def _folder(self, ref: DatasetRef) -> str:
@@ -238,27 +240,27 @@ class Context:
         try:
             return self._outputs[name]
         except KeyError:
-            known = ", ".join(self._outputs)
+            names = ", ".join(self._outputs)
             raise Invalid(
-                f"{name!r} is no output of arc {self._task.arc}; its outputs are {known}"
+                f"{name!r} is no output of arc {self._task.arc}; its outputs are {names}"
             ) from None
 
 
-def plain(text: str) -> str:
-    """What went wrong, in a text that every database and object store takes."""
+def safe_text(text: str) -> str:
+    """Return an error text that every database and object store accepts."""
     writable = text.encode(errors="backslashreplace").decode().replace("\x00", "")
     return writable[:ERROR_CHARS_MAX]
 
 
-def listed_keys(store: Objects, folder: str = "") -> list[str]:
-    """The keys of all that a workload has left in a folder; a name that cannot be one is told."""
+def list_keys(store: Objects, folder: str = "") -> list[str]:
+    """Return the keys of all files in a folder; refuse names that cannot be keys."""
     for odd in store.nameless(folder):
         raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")
     return sorted(entry.key for entry in store.list(folder))
 
 
 def key_of(store: Objects, uri: str) -> str:
-    """The key of an object in the store that a URI names."""
+    """Return the key of a URI in the store."""
     base = f"{store.url}/"
     if not uri.startswith(base):
         raise Invalid(f"{uri} is not in the object store {store.url}")
@@ -266,7 +268,6 @@ def key_of(store: Objects, uri: str) -> str:
 
 
 def _measured(store: Objects, item: Item) -> Item:
-    """The item with its size and digest, if it is there."""
     key = key_of(store, item.uri)
     size, digest = 0, hashlib.sha256()
     try:
@@ -275,5 +276,5 @@ def _measured(store: Objects, item: Item) -> Item:
                 size += len(chunk)
                 digest.update(chunk)
     except NotFound:
-        raise NotFound(f"the workload names {item.uri}, which is not there") from None
+        raise NotFound(f"the workload lists {item.uri}, which does not exist") from None
     return msgspec.structs.replace(item, size=size, digest=f"{_ALGORITHM}:{digest.hexdigest()}")

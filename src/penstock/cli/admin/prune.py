@@ -7,7 +7,6 @@ import msgspec
 from cyclopts import App, Parameter
 from msgspec import Struct
 
-from penstock.arcs.backfills.backfills import prune_backfills
 from penstock.catalog import retention
 from penstock.catalog.retention import Pruned
 from penstock.cli import exit_codes
@@ -20,7 +19,9 @@ from penstock.db import Database
 from penstock.db.pruning import cutoff
 from penstock.errors import Invalid
 from penstock.locks.pruning import prune_log
-from penstock.replay.replays import prune_replays
+from penstock.operations.backfills.commands import BACKFILLS
+from penstock.operations.operation import prune_operations
+from penstock.operations.replays.commands import REPLAYS
 from penstock.subscribers.pruning import prune_outbox
 
 app = App(
@@ -83,10 +84,14 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> P
             who=operator(),
             progress=lambda pruned: status.update(str(pruned)),
         )
-        others = (
+        others = [
             prune_rows(database, lambda: now, span, dry_run=dry_run)
-            for prune_rows in (prune_outbox, prune_log, prune_backfills, prune_replays)
-        )
+            for prune_rows in (prune_outbox, prune_log)
+        ]
+        others += [
+            prune_operations(kind, database, lambda: now, span, dry_run=dry_run)
+            for kind in (BACKFILLS, REPLAYS)
+        ]
         return PrunedHistory(pruned, *others)
 
 

@@ -14,8 +14,8 @@ from penstock.cli.arcs.start import arcs_to_run, begin, lease_url, owner
 from penstock.cli.options import Executor, IngestFolder, Objects, Queue, RunAs, ServerOptions
 from penstock.cli.stopping import exit_now
 from penstock.ingest.workers.pool import Workers
+from penstock.operations.steppers import operation_steppers
 from penstock.plane import Plane
-from penstock.replay.replays import Replays
 from penstock.server.connections import raise_descriptor_limit
 from penstock.server.serve import HttpServer, tune_interpreter
 from penstock.subscribers.own_backend import follow_settings
@@ -94,7 +94,7 @@ def background_work(plane: Plane) -> Iterator[Workers]:
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
                 wanted=arcs_to_run(settings),
-                movers=(Replays(plane.catalog, plane.clock).step_all,),
+                steppers=operation_steppers(plane.catalog, plane.clock),
                 rules=command_rules(settings),
                 secrets=plane.secrets,
             )

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 
 from penstock.arcs.arrivals.arrival import Arrival
-from penstock.arcs.files import Declared, declared_in, read_declarations
+from penstock.arcs.files import Declared, read_declarations, read_module
 from penstock.arcs.spec import Arc
 from penstock.cli.options import OPTIONS, Options, option
 from penstock.cli.output import note, write_line
@@ -117,7 +117,7 @@ def read_source(source: str) -> Declared:
         raise Invalid(
             f"module {name} cannot be imported: {type(error).__name__}: {error}"
         ) from None
-    return declared_in(module)
+    return read_module(module)
 
 
 def _compare_arc(arc: Arc, before: docs.ShownArc | None) -> Change:

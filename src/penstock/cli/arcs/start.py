@@ -25,8 +25,8 @@ from penstock.clock import format_time
 from penstock.config import SECRET_VARIABLES, Loaded, Settings, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.opening import IN_DATABASE
+from penstock.operations.steppers import operation_steppers
 from penstock.plane import Plane
-from penstock.replay.replays import Replays
 from penstock.subscribers.own_backend import follow_settings
 from penstock.telemetry import tracing
 from penstock.telemetry.logs import set_up_logs
@@ -116,12 +116,12 @@ def start(
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
                 wanted=wanted,
-                movers=(Replays(plane.catalog, plane.clock).step_all,),
+                steppers=operation_steppers(plane.catalog, plane.clock),
                 rules=rules,
                 secrets=plane.secrets,
             )
             if once:
-                worker.take_in()
+                worker.take_arrivals()
             with worker:
                 _log.info("%s", _greeting(settings, arc))
                 _wait(worker, signals, once=once)

@@ -1,4 +1,4 @@
-"""Every promise of Penstock as a question that a running system can be asked."""
+"""The invariants of Penstock as checks of a running system."""
 
 from penstock.provenance.checks import (
     access,

@@ -1,4 +1,4 @@
-"""The record of what administrators did: nothing in it was changed or deleted."""
+"""Invariants of the audit log: no entry was changed or deleted."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from penstock.provenance.checks.invariant import Grounds, Invariant
 
 
 def audit_chain_holds(grounds: Grounds) -> Iterator[str]:
-    """Entries of the audit log that do not fit the entry before them."""
+    """Yield entries of the audit log that do not fit the entry before them."""
     with grounds.database.read() as tx:
         yield from audit.broken_links(tx)
 

@@ -1,4 +1,4 @@
-"""What always holds of arcs, their parts and their failed attempts."""
+"""Invariants of arcs, their parts and their failed attempts."""
 
 from typing import Final
 
@@ -7,20 +7,20 @@ from penstock.provenance.checks.invariant import Invariant, by_statement
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     by_statement(
         "arcs",
-        "an arc is a job that works lot by lot",
+        "an arc is a job that is partitioned into lots",
         "broken_arcs",
         "arc {}/{} has no job, or one that is not wired",
     ),
     by_statement(
         "parts",
-        "no part runs of a lot that is done, and parts and their runs say the same",
+        "no part of a done lot is running, and parts and their runs have the same state",
         "broken_parts",
-        "part {3} of lot {2} of arc {0}/{1} is {4}, and its run {5}",
+        "part {3} of lot {2} of arc {0}/{1} is {4}, but its run is {5}",
     ),
     by_statement(
         "leftovers",
-        "only what failed is listed as left behind",
+        "only failed attempts are listed as failed",
         "broken_leftovers",
-        "attempt {3} of arc {0}/{1} on lot {2} is listed as failed, and its run is {4}",
+        "attempt {3} of arc {0}/{1} on lot {2} is listed as failed, but its run is {4}",
     ),
 )

@@ -1,4 +1,4 @@
-"""What always holds of the catalog."""
+"""Invariants of the catalog."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class _Shape(Row, frozen=True):
 
     @property
     def edges(self) -> set[IoKey]:
-        """What the job reads and writes."""
+        """The datasets that the job reads and writes."""
         sides = (DatasetRole.INPUT, self.inputs), (DatasetRole.OUTPUT, self.outputs)
         return {
             (role, ids.dataset_id(each.namespace, each.name))
@@ -32,27 +32,27 @@ class _Shape(Row, frozen=True):
 
 
 def current_edges_agree(grounds: Grounds) -> Iterator[str]:
-    """Edges that are current, and neither of a job's version nor of a run that goes on."""
+    """Yield current edges that belong neither to a job's version nor to an open run."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(_Shape, "shapes_of_jobs_from", after=after, most=PAGE):
             after = page[-1].job_id
-            held: dict[str, set[IoKey]] = defaultdict(set)
-            found = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
-            for job_id, role, dataset_id, _ in found:
-                held[job_id].add((role, dataset_id))
+            current: dict[str, set[IoKey]] = defaultdict(set)
+            edges = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
+            for job_id, role, dataset_id, _ in edges:
+                current[job_id].add((role, dataset_id))
             for job in page:
-                yield from _edges_of(tx, job, held[job.job_id])
+                yield from _edges_of(tx, job, current[job.job_id])
 
 
-def _edges_of(tx: Transaction, job: _Shape, held: set[IoKey]) -> Iterator[str]:
-    wanted, shown = job.edges, f"job {job.namespace}/{job.name}"
-    for role, dataset_id in sorted(wanted - held):
-        yield f"{shown} has dataset {dataset_id} as {role}, and its edge is not current"
-    if odd := held - wanted:
+def _edges_of(tx: Transaction, job: _Shape, current: set[IoKey]) -> Iterator[str]:
+    wanted, subject = job.edges, f"job {job.namespace}/{job.name}"
+    for role, dataset_id in sorted(wanted - current):
+        yield f"{subject} has dataset {dataset_id} as {role}, and its edge is not current"
+    if odd := current - wanted:
         going = tx.fetch("going_edges_of_job", job_id=job.job_id)
         for role, dataset_id in sorted(odd - {(role, dataset) for _, role, dataset in going}):
-            yield f"{shown} shows dataset {dataset_id} as {role}, and nothing says so"
+            yield f"{subject} shows dataset {dataset_id} as {role} without a source"
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
@@ -70,61 +70,61 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     by_statement(
         "pinned-versions",
-        "what runs read and wrote is there, and what a run wrote is its own",
+        "versions that runs read and wrote exist, and a run wrote its own",
         "broken_pins",
-        "run {} has as {} of dataset {} version {}, which is not there or not its own",
+        "run {} has as {} of dataset {} version {}, which does not exist or is not its own",
     ),
     by_statement(
         "run-counts",
-        "jobs count their runs and versions rightly",
+        "the counts of runs and versions of jobs are right",
         "broken_run_counts",
-        "job {}/{} counts {} runs and {} versions, and there are others",
+        "job {}/{} counts {} runs and {} versions, which is wrong",
     ),
     by_statement(
         "version-counts",
-        "datasets count their versions rightly and know the latest",
+        "the counts and latest versions of datasets are right",
         "broken_version_counts",
-        "dataset {}/{} counts {} versions, the latest V{}, and there are others",
+        "dataset {}/{} counts {} versions, the latest V{}, which is wrong",
     ),
     by_statement(
         "latest-runs",
         "jobs show their newest run and its state",
         "broken_latest_runs",
-        "job {}/{} shows run {} as its newest, {}, and that is not so",
+        "job {}/{} shows run {} as its newest, {}, which is wrong",
     ),
     by_statement(
         "job-versions",
-        "the version of its job that a run has is there, and no younger than the run",
+        "the job version of a run exists, and is not newer than the run",
         "broken_job_versions",
-        "run {} of job {}/{} has version {}, which is not there or began after it",
+        "run {} of job {}/{} has version {}, which does not exist or is newer",
     ),
     by_statement(
         "tallies",
-        "namespaces count their visible datasets and jobs rightly",
+        "the counts of visible datasets and jobs of namespaces are right",
         "broken_tallies",
-        "{} of namespace {} in state {!r} are counted as {}, and there are {}",
+        "{} of namespace {} in state {!r} are counted as {}, but there are {}",
     ),
     by_statement(
         "event-counts",
-        "events are counted rightly by the hour",
+        "the hourly counts of events are right",
         "broken_event_counts",
-        "in the hour {}, events {} are counted as {}, and there are {}",
+        "in the hour {}, events {} are counted as {}, but there are {}",
     ),
     by_statement(
         "search",
-        "every dataset and job is found by search as what it is",
+        "search finds every dataset and job with its current fields",
         "broken_search_docs",
-        "{} {}/{} is not found as it is, or is no more",
+        "{} {}/{} is found with old fields, or was deleted",
     ),
     by_statement(
         "edges",
-        "jobs show what their runs have read and written",
+        "jobs show the datasets that their runs read and wrote",
         "broken_job_edges",
         "job {0}/{1} does not show dataset {3} as {2}, as run {4} has it",
     ),
     Invariant(
         "current-edges",
-        "current are the edges of jobs' current versions and of runs that go on, and no others",
+        "exactly the edges of jobs' current versions and of open runs are current",
         current_edges_agree,
     ),
 )

@@ -1,4 +1,4 @@
-"""What always holds of batches, ingest jobs and what is stored."""
+"""Invariants of batches, ingest jobs and stored objects."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,18 +11,18 @@ from penstock.provenance.checks.invariant import FOUND_MAX, PAGE, Grounds, Invar
 from penstock.states import BatchState
 
 UNPUBLISHED: Final = "it is not published as a lot"  # in the message of a batch
-# What `ingest check` looks for, asked here in a snapshot so that no writer waits.
+# The checks of `ingest check`, here in a snapshot so that no writer waits.
 _QUEUE: Final = (
-    ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that is not there"),
-    ("ingest_locks_without_session", "{0} is locked by a session that is over"),
-    ("ingest_wrong_tallies", "batch {0} counts its jobs in {1} wrongly: there are {2}"),
-    ("ingest_wrong_totals", "all batches count their jobs in {1} wrongly: there are {2}"),
+    ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that does not exist"),
+    ("ingest_locks_without_session", "{0} is locked by a session that has ended"),
+    ("ingest_wrong_tallies", "batch {0} has a wrong count of jobs in {1}: there are {2}"),
+    ("ingest_wrong_totals", "the total of jobs in {1} is wrong: there are {2}"),
     ("ingest_stuck_batches", "batch {0} is processing, but no job of it is"),
 )
 
 
 def queue(grounds: Grounds) -> Iterator[str]:
-    """What no crash should have left in the queue, wherever that is kept."""
+    """Yield entries that no crash should have left in the queue, in any backend."""
     if grounds.context.runtime.settings.queue != IN_DATABASE:
         for finding in grounds.context.store.check():
             yield f"{finding.target} {finding.what}"
@@ -34,7 +34,7 @@ def queue(grounds: Grounds) -> Iterator[str]:
 
 
 def reported_batches(grounds: Grounds) -> Iterator[str]:
-    """Batches that were reported and are no lot, nor wait for the end of their interval."""
+    """Yield reported batches that are no lot and wait for no interval to end."""
     store = grounds.context.store
     for status in (BatchState.COMPLETED, BatchState.FAILED):
         before: str | None = None
@@ -45,20 +45,20 @@ def reported_batches(grounds: Grounds) -> Iterator[str]:
             has_lot = {row[0] for row in rows}
             for batch in page:
                 if batch.id not in has_lot and _wants_lot(grounds, batch.id):
-                    yield f"batch {batch.id} is reported, and no lot"
+                    yield f"batch {batch.id} is reported, but is no lot"
     with grounds.database.read() as tx:
         for batch_id, lot in tx.fetch("broken_batch_lots", most=FOUND_MAX):
-            yield f"batch {batch_id} is published as lot {lot}, which is not there"
+            yield f"batch {batch_id} is published as lot {lot}, which does not exist"
 
 
 def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
-    """Whether a batch has to be a lot: its message says so if it could not be."""
+    """Whether a batch must be a lot: its message tells if it could not be."""
     with grounds.database.read() as tx:
         [(since,)] = tx.fetch("batches_are_lots_since")
     try:
         batch = grounds.context.store.batch(batch_id)
         interval = grounds.context.collections.get(batch.collection).interval
-    except NotFound:  # it was cleaned away, or its collection is gone
+    except NotFound:  # it was removed, or its collection is gone
         return False
     if batch.report is None or UNPUBLISHED in batch.message or batch.last_modified <= since:
         return False
@@ -66,7 +66,7 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
 
 
 def stored_objects(grounds: Grounds) -> Iterator[str]:
-    """Stored objects of which files are lost or, if every byte is read, damaged."""
+    """Yield stored objects with lost files or, if every byte is read, damaged ones."""
     context = grounds.context
     if not grounds.deep:
         for finding in lost_files.check(
@@ -88,7 +88,7 @@ def stored_objects(grounds: Grounds) -> Iterator[str]:
 
 
 def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
-    """What is wrong with one stored object."""
+    """Yield the faults of one stored object."""
     try:
         depository = grounds.context.storage.depository(grounds.context.collections.get(collection))
         yield from (f"object {ark}: {fault}" for fault in depository.verify(ark))
@@ -99,12 +99,12 @@ def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     Invariant(
         "ingest-queue",
-        "an ingest job is in one stage and on one side of its batch, and counted there",
+        "an ingest job is in one stage and one state of its batch, and counted there",
         queue,
     ),
     Invariant(
         "batch-lots",
-        "a batch that was reported is a lot, or part of one",
+        "a reported batch is a lot, or part of one",
         reported_batches,
     ),
     by_statement(
@@ -115,7 +115,7 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     by_statement(
         "object-writers",
-        "nobody may write what is stored already",
+        "no ingest job may write an object that is stored already",
         "broken_ark_writers",
         "ingest job {1} may still write {0}, although its version is stored",
     ),

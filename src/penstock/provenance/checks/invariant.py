@@ -1,4 +1,4 @@
-"""What an invariant is: a name, a sentence, and a function that gives what breaks it."""
+"""An invariant: a name, a sentence, and a function that yields violations."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,16 +10,16 @@ from penstock.db import Database
 from penstock.ingest.context import IngestContext
 from penstock.objects import Objects
 
-FOUND_MAX: Final = 1000  # of one invariant; whoever has more is told that there are more
+FOUND_MAX: Final = 1000  # violations of one invariant; a result with more is marked
 PAGE: Final = 500
 NO_ID: Final = "00000000-0000-0000-0000-000000000000"  # before every id
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """What is looked at; `deep` is for every byte that a manifest or an inventory names.
+    """The system to check; `deep` reads every byte that a manifest or an inventory lists.
 
-    Whoever does not want to know any more sets `stop`: what takes long is then given up.
+    A caller sets `stop` to abandon checks that take long.
     """
 
     database: Database
@@ -27,7 +27,7 @@ class Grounds:
     context: IngestContext
     clock: Clock
     deep: bool = False
-    readers: int = 4  # how many objects are read at once
+    readers: int = 4  # objects read in parallel
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -36,7 +36,7 @@ Find = Callable[[Grounds], Iterator[str]]
 
 @dataclass(frozen=True)
 class Invariant:
-    """Something that always holds; `find` names what breaks it, each in a sentence."""
+    """A condition that always holds; `find` yields its violations, each a sentence."""
 
     name: str
     sentence: str
@@ -44,7 +44,7 @@ class Invariant:
 
 
 def by_statement(name: str, sentence: str, statement: str, words: str) -> Invariant:
-    """An invariant that one statement decides; `words` tell of one of its rows."""
+    """Return an invariant that one statement checks; `words` describes one row."""
 
     def find(grounds: Grounds) -> Iterator[str]:
         with grounds.database.read() as tx:

@@ -1,4 +1,4 @@
-"""What always holds of manifests, of the objects behind them, and of the outbox."""
+"""Invariants of manifests, of their objects, and of the outbox."""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from penstock.provenance.verify import (
     Checked,
     Listed,
     check_item,
-    listed,
+    list_items,
+    map_in_order,
     read_manifest,
-    side_by_side,
 )
 from penstock.states import RunState
 
@@ -38,11 +38,11 @@ class _Noted(Row, frozen=True):
 
 
 def manifest_files(grounds: Grounds) -> Iterator[str]:
-    """Manifests of READY lots that are not in the store, or, looked at deeply, not as noted."""
+    """Yield manifests of READY lots that are not in the store or, in a deep check, have changed."""
     objects = grounds.objects()
     with ThreadPoolExecutor(grounds.readers, thread_name_prefix="check") as pool:
         for page in _pages(grounds):
-            work = side_by_side(pool, lambda row: _fault(grounds, objects, row), page, PAGE)
+            work = map_in_order(pool, lambda row: _fault(grounds, objects, row), page, PAGE)
             missed = [(row, fault) for row, fault in zip(page, work, strict=True) if fault]
             for row, fault in _confirmed(grounds, missed):
                 yield f"lot {row.lot}, version {row.version_id}: {fault}"
@@ -62,14 +62,14 @@ def _fault(grounds: Grounds, objects: Objects, row: _Noted) -> str | None:
 
 
 def _check_note(row: _Noted, manifest: Manifest) -> None:
-    told = (row.lot, row.state, row.attempt, row.uris, row.bytes)
+    recorded = (row.lot, row.state, row.attempt, row.uris, row.bytes)
     lot, state, attempt = manifest.lot, manifest.state, manifest.attempt
-    if told != (lot, state, attempt, manifest.count, manifest.bytes):
-        raise Invalid(f"{row.key} is not the manifest that was noted")
+    if recorded != (lot, state, attempt, manifest.count, manifest.bytes):
+        raise Invalid(f"{row.key} is not the recorded manifest")
 
 
 def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
-    """What readers get, some at a time, each page in a snapshot of its own."""
+    """Yield the manifests of current versions by pages, each page in its own snapshot."""
     dataset_id, lot = NO_ID, ""
     while not grounds.stop.is_set():
         with grounds.database.read() as tx:
@@ -83,7 +83,7 @@ def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
 
 
 def _confirmed(grounds: Grounds, missed: list[tuple[_Noted, str]]) -> Iterator[tuple[_Noted, str]]:
-    """Those that are still what readers get: a lot may have changed since it was looked up."""
+    """Return those that are still current: a lot may have changed since the lookup."""
     if not missed:
         return
     keys = [f"{row.dataset_id}{row.version_id}{row.lot}" for row, _ in missed]
@@ -93,7 +93,7 @@ def _confirmed(grounds: Grounds, missed: list[tuple[_Noted, str]]) -> Iterator[t
 
 
 def manifest_items(grounds: Grounds) -> Iterator[str]:
-    """Items of READY lots that are not there with their size and digest; every byte is read."""
+    """Yield items of READY lots that lack their size and digest; every byte is read."""
     if not grounds.deep:
         return
     objects = grounds.objects()
@@ -110,13 +110,13 @@ def _item_faults(
     grounds: Grounds, objects: Objects, pool: ThreadPoolExecutor, row: _Noted
 ) -> Iterator[str]:
     try:
-        found = listed(objects, read_manifest(objects, row.key, None))
-        entries = takewhile(lambda _: not grounds.stop.is_set(), found)
+        items = list_items(objects, read_manifest(objects, row.key, None))
+        entries = takewhile(lambda _: not grounds.stop.is_set(), items)
 
         def check(entry: Listed) -> Checked:
             return check_item(objects, entry)
 
-        for checked in side_by_side(pool, check, entries, 2 * grounds.readers):
+        for checked in map_in_order(pool, check, entries, 2 * grounds.readers):
             if checked.fault:
                 yield f"{checked.where}: {checked.fault}"
     except PenstockError as error:
@@ -124,16 +124,16 @@ def _item_faults(
 
 
 def failed_attempts(grounds: Grounds) -> Iterator[str]:
-    """Items that an attempt wrote which is not the one that the manifest is of, or that failed."""
+    """Yield manifest items that another attempt wrote, or one that failed."""
     if not grounds.deep:
         return
     objects = grounds.objects()
     for page in _pages(grounds):
         for row in page:
             try:
-                entries = list(listed(objects, read_manifest(objects, row.key, None)))
+                entries = list(list_items(objects, read_manifest(objects, row.key, None)))
             except PenstockError:
-                continue  # told by `manifest-files`
+                continue  # reported by `manifest-files`
             strange = [fault for entry in entries if (fault := _stranger(objects, entry))]
             bad = _failed_parts(grounds, {entry.manifest for entry in entries if entry.part})
             yield from (f"lot {row.lot}, version {row.version_id}: {f}" for f in [*strange, *bad])
@@ -149,7 +149,7 @@ def _stranger(objects: Objects, entry: Listed) -> str | None:
 
 
 def _failed_parts(grounds: Grounds, manifests: set[Manifest]) -> Iterator[str]:
-    """A part that is done is kept although its lot's attempt fails; one that failed is not."""
+    """Return failed parts. A finished part is kept although the attempt on the lot failed."""
     runs = {
         ids.derived_id("part", manifest.attempt[:36], manifest.part): manifest
         for manifest in manifests
@@ -160,7 +160,7 @@ def _failed_parts(grounds: Grounds, manifests: set[Manifest]) -> Iterator[str]:
         states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(runs)))
     for run_id, state in states.items():
         if state != RunState.COMPLETED:
-            yield f"part {runs[run_id].part} is published, and its run {run_id} is {state}"
+            yield f"part {runs[run_id].part} is published, but its run {run_id} is {state}"
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
@@ -172,29 +172,29 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     Invariant(
         "manifest-files",
-        "the manifests of lots that are READY are in the store (--deep: as they were noted)",
+        "the manifests of READY lots are in the store (--deep: with their recorded digests)",
         manifest_files,
     ),
     Invariant(
         "manifest-items",
-        "all that they list is there, with its size and digest (--deep)",
+        "all objects that they list exist, with size and digest (--deep)",
         manifest_items,
     ),
     by_statement(
         "attempts",
-        "a manifest is of the attempt that published it, and that completed",
+        "a manifest is of the completed attempt that published it",
         "broken_attempts",
-        "lot {2} of {0}/{1} has a manifest of attempt {3}, and its run is {4}",
+        "lot {2} of {0}/{1} has a manifest of attempt {3}, but its run is {4}",
     ),
     Invariant(
         "failed-attempts",
-        "nothing that a failed attempt wrote is listed by a published manifest (--deep)",
+        "no published manifest lists data of a failed attempt (--deep)",
         failed_attempts,
     ),
     by_statement(
         "outbox",
-        "no subscriber has had an event that does not exist",
+        "no subscriber is ahead of the newest event",
         "broken_cursors",
-        "subscriber {} is at event {}, and the newest is {}",
+        "subscriber {} is at event {}, but the newest is {}",
     ),
 )

@@ -1,4 +1,4 @@
-"""What always holds of keys that others read, and of what attempts leave in the object store."""
+"""Invariants of public keys, and of data that attempts leave in the object store."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ from penstock.states import ManifestState
 
 
 def stale_keys(grounds: Grounds) -> Iterator[str]:
-    """State keys and well-known manifests of arcs that do not follow the database."""
+    """Yield state keys and well-known manifests of arcs that do not follow the database."""
     if not grounds.deep:
         return
     objects = grounds.objects()
@@ -32,14 +32,14 @@ def stale_keys(grounds: Grounds) -> Iterator[str]:
             if not lots:
                 break
             odd = dict.fromkeys(lot for lot, _ in sync.differences(lots))
-            # An engine may have written them meanwhile: only what is still so counts.
+            # An engine may have written them meanwhile, so look again.
             for lot, fault in sync.differences(list(odd)) if odd else ():
                 yield f"lot {lot} of arc {arc.namespace}/{arc.name}: {fault}"
             after = lots[-1]
 
 
 def stale_arrivals(grounds: Grounds) -> Iterator[str]:
-    """Well-known manifests of what arrived that are not those that were published last."""
+    """Yield well-known manifests of arrived lots that are not the last published ones."""
     if not grounds.deep:
         return
     with grounds.database.read() as tx:
@@ -57,18 +57,18 @@ def stale_arrivals(grounds: Grounds) -> Iterator[str]:
                 if not _is_arrived_shown(grounds, row.dataset_id, ref, lot):
                     key = manifest_key(ref, lot, ManifestState.COMPLETE)
                     yield (
-                        f"lot {lot} of {row.namespace}/{row.name}: the manifest that was "
-                        f"published last is not at its well-known key, such as {key}"
+                        f"lot {lot} of {row.namespace}/{row.name}: the last "
+                        f"published manifest is not at its well-known key, such as {key}"
                     )
             after = lots[-1]
 
 
 def _is_arrived_shown(grounds: Grounds, dataset_id: str, ref: DatasetRef, lot: str) -> bool:
-    """Whether the well-known key follows the database; a watcher may just be writing it."""
+    """Whether the well-known key follows the database; a watcher may be writing it."""
     for _ in range(2):
         with grounds.database.read() as tx:
-            held = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
-            versions = [row.version_id for row in held if row.version_id is not None]
+            status_rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
+            versions = [row.version_id for row in status_rows if row.version_id is not None]
             manifests = manifest_rows(tx, versions).values()
         try:
             if all(is_shown(grounds.objects(), lot, ref, row) for row in manifests):
@@ -79,7 +79,7 @@ def _is_arrived_shown(grounds: Grounds, dataset_id: str, ref: DatasetRef, lot: s
 
 
 def orphans(grounds: Grounds) -> Iterator[str]:
-    """Objects that an attempt which has ended left behind, and that nothing lists."""
+    """Yield objects of ended attempts that no manifest lists."""
     if not grounds.deep:
         return
     for page in OrphanSearch(grounds.database, grounds.objects()).pages():
@@ -87,7 +87,7 @@ def orphans(grounds: Grounds) -> Iterator[str]:
             return
         for one in page:
             yield (
-                f"{one.key}, which attempt {one.attempt} left, is listed nowhere; "
+                f"{one.key}, which attempt {one.attempt} left, is not listed; "
                 "`penstock objects sweep` removes it"
             )
 
@@ -100,12 +100,12 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     ),
     Invariant(
         "arrival-keys",
-        "well-known manifests of what arrived are those that were published last (--deep)",
+        "well-known manifests of arrived lots are the last published ones (--deep)",
         stale_arrivals,
     ),
     Invariant(
         "orphans",
-        "what an attempt left is listed, by a manifest or as left behind (--deep)",
+        "a manifest or a list of leftovers lists all data of ended attempts (--deep)",
         orphans,
     ),
 )

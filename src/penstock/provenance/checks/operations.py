@@ -1,4 +1,4 @@
-"""What always holds of backfills and replays, also while they are moved on or forgotten."""
+"""Invariants of backfills and replays, which hold also during steps and pruning."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.backfills.rows import BackfillRow
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks.rows import GatedWorkRow
+from penstock.operations.backfills.rows import BackfillRow
 from penstock.provenance.checks.invariant import (
     FOUND_MAX,
     NO_ID,
@@ -28,7 +28,7 @@ _ACTIVE: Final = frozenset({ReplayState.RUNNING, ReplayState.PAUSED})
 
 
 class _StepCounts(Struct, frozen=True):
-    """What a replay counts of its steps."""
+    """The counts that a replay keeps of its steps."""
 
     pending: int = 0
     going: int = 0
@@ -49,7 +49,7 @@ _decode_counts = msgspec.json.Decoder(_StepCounts).decode
 
 
 def backfills_agree(grounds: Grounds) -> Iterator[str]:
-    """Backfills that count other lots than they have, or have ended too early."""
+    """Yield backfills with wrong counts, or that have ended too early."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(BackfillRow, "checked_backfills", after=after, most=PAGE):
@@ -60,18 +60,20 @@ def backfills_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
-    shown, asked, counts = f"backfill {row.id}", row.asked, row.counted
-    if not asked.start <= row.looked_to <= asked.end:
-        yield f"{shown} has looked to {row.looked_to}, which is out of its range"
-    for state, kept in (("done", counts.done), ("failed", counts.failed)):
-        if _differ(lots[state], kept, is_over=row.state in _ENDED):
-            yield f"{shown} counts {kept} lots as {state}, and there are {lots[state]}"
-    if row.state == BackfillState.DONE and (lots["going"] or asked.left(row.looked_to).count):
-        yield f"{shown} is done, and {lots['going']} of its lots are going, or some are left"
+    subject, request, counts = f"backfill {row.id}", row.request, row.lot_counts
+    if not request.start <= row.looked_to <= request.end:
+        yield f"{subject} has surveyed to {row.looked_to}, which is out of its range"
+    for state, count in (("done", counts.done), ("failed", counts.failed)):
+        if _differ(lots[state], count, is_over=row.state in _ENDED):
+            yield f"{subject} counts {count} lots as {state}, but there are {lots[state]}"
+    unsurveyed = request.remaining(row.looked_to).count
+    if row.state == BackfillState.DONE and (lots["going"] or unsurveyed):
+        going = lots["going"]
+        yield f"{subject} is done, and {going} of its lots are going, or some were not surveyed"
 
 
 def replays_agree(grounds: Grounds) -> Iterator[str]:
-    """Replays that count other steps than they have, or have ended too early."""
+    """Yield replays with wrong counts, or that have ended too early."""
     after = NO_ID
     with grounds.database.read() as tx:
         while page := tx.rows(_Replay, "checked_replays", after=after, most=PAGE):
@@ -82,22 +84,22 @@ def replays_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
-    shown, counts = f"replay {row.id}", _decode_counts(row.counts)
+    subject, counts = f"replay {row.id}", _decode_counts(row.counts)
     for state in _StepCounts.__struct_fields__:
-        kept: int = getattr(counts, state)
-        if _differ(steps[state], kept, is_over=not row.is_open):
-            yield f"{shown} counts {kept} steps as {state}, and there are {steps[state]}"
+        count: int = getattr(counts, state)
+        if _differ(steps[state], count, is_over=not row.is_open):
+            yield f"{subject} counts {count} steps as {state}, but there are {steps[state]}"
     if row.state in _OVER and (counts.pending or counts.going):
-        yield f"{shown} is {row.state}, and not all of its steps have ended"
+        yield f"{subject} is {row.state}, but not all of its steps have ended"
     if bool(row.is_open) != (row.state in _ACTIVE or counts.going > 0):
-        yield f"{shown} is {row.state}, and {'' if row.is_open else 'not '}looked after"
+        yield f"{subject} is {row.state}, and is {'' if row.is_open else 'not '}stepped"
 
 
 def turns_agree(grounds: Grounds) -> Iterator[str]:
-    """Steps whose work does not wait for its turn, and work that waits for one in vain."""
+    """Yield steps whose work is not reserved, and work that is reserved without a step."""
     with grounds.database.read() as tx:
         for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
-            yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
+            yield f"step {number} of replay {replay_id} is {state}, but its work is not reserved"
         last = (NO_ID, "")
         while page := tx.rows(
             GatedWorkRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE
@@ -110,59 +112,59 @@ def turns_agree(grounds: Grounds) -> Iterator[str]:
 
 
 def _turn(row: GatedWorkRow, steps: Set[Row]) -> Iterator[str]:
-    shown = f"lot {row.lot} of job {row.job_id} waits"
+    subject = f"lot {row.lot} of job {row.job_id} waits"
     if not row.owner_ids:
-        yield f"{shown} for nobody"
+        yield f"{subject} for no replay"
     for keeper in row.owner_ids:
         if (keeper, row.job_id, row.lot) not in steps:
-            yield f"{shown} for replay {keeper}, which has no such step to begin"
+            yield f"{subject} for replay {keeper}, which has no such step to begin"
 
 
-def _differ(found: int, kept: int, *, is_over: bool) -> bool:
-    """Whether a count is wrong; what is over may be being forgotten, a part at a time."""
-    return found > kept if is_over else found != kept
+def _differ(actual: int, count: int, *, is_over: bool) -> bool:
+    """Whether a count is wrong; an ended operation may be half pruned."""
+    return actual > count if is_over else actual != count
 
 
 def _counted(tx: Transaction, statement: str, ids: list[str]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for owner, state, total in tx.fetch(statement, ids=ids):
-        found.setdefault(owner, Counter())[state] = total
-    return found
+        counts.setdefault(owner, Counter())[state] = total
+    return counts
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     Invariant(
         "backfills",
-        "backfills count their lots rightly, and are done when nothing is left or going",
+        "the counts of backfills are right, and a done one has no lots left or going",
         backfills_agree,
     ),
     Invariant(
         "replays",
-        "replays count their steps rightly, and are over when every step has ended",
+        "the counts of replays are right, and an ended one has no open steps",
         replays_agree,
     ),
     by_statement(
         "replay-order",
-        "a step of a replay waits for those before it that are not done, and fails with them",
+        "a step of a replay waits for earlier steps that are not done, and is blocked if they fail",
         "broken_replay_order",
         "step {1} of replay {0} is {2} and waits for {3} steps; {4} before it are not done, "
         "{5} have failed",
     ),
     by_statement(
         "turn-keepers",
-        "replays that stand, and they alone, keep the turns of their steps",
+        "only open replays reserve the work of their steps",
         "broken_turn_keepers",
         "replay {} is {}, and {}",
     ),
     Invariant(
         "turns",
-        "what a replay that stands has not begun waits for its turn, and nothing else does",
+        "exactly the unbegun work of open replays is reserved",
         turns_agree,
     ),
     by_statement(
         "operations",
-        "what a backfill or a replay works on is a job that works lot by lot",
+        "the job of a backfill or a replay is partitioned into lots",
         "broken_operations",
-        "{} {} is of job {}, which is not there, or does not work lot by lot",
+        "{} {} is of job {}, which does not exist or is not partitioned into lots",
     ),
 )

@@ -1,4 +1,4 @@
-"""Asking every invariant, one after the other."""
+"""Checking all invariants, one after another."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,7 +14,9 @@ SHOWN_MAX = 20
 def check(
     grounds: Grounds, invariants: tuple[Invariant, ...] = ALL, *, shown: int = SHOWN_MAX
 ) -> Iterator[Verdict]:
-    """Every verdict, as soon as it is known. One that cannot be had does not stop the others."""
+    """Yield every result as soon as it is known. A check that cannot run does not stop the
+    others.
+    """
     for invariant in invariants:
         if grounds.stop.is_set():
             return
@@ -23,7 +25,7 @@ def check(
 
 def _judge(grounds: Grounds, invariant: Invariant, shown: int) -> Verdict:
     try:
-        found = list(islice(invariant.find(grounds), FOUND_MAX))
+        violations = list(islice(invariant.find(grounds), FOUND_MAX))
     except PenstockError as error:
         return Verdict(
             invariant.name, invariant.sentence, holds=False, broken=0, more=False, first=(),
@@ -32,8 +34,8 @@ def _judge(grounds: Grounds, invariant: Invariant, shown: int) -> Verdict:
     return Verdict(
         name=invariant.name,
         sentence=invariant.sentence,
-        holds=not found,
-        broken=len(found),
-        more=len(found) == FOUND_MAX,
-        first=tuple(found[:shown]),
+        holds=not violations,
+        broken=len(violations),
+        more=len(violations) == FOUND_MAX,
+        first=tuple(violations[:shown]),
     )

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from penstock.access.keys import Key
 from penstock.arcs.arrivals.arrival import Arrival
-from penstock.arcs.arrivals.commands import ApplyArrival, ForgetArrival
+from penstock.arcs.arrivals.commands import ApplyArrival, DeleteArrival
 from penstock.arcs.arrivals.rows import (
     ArrivalRow,
     all_arrivals,
@@ -17,7 +17,7 @@ from penstock.arcs.arrivals.rows import (
     landings_of,
     refused_objects,
 )
-from penstock.arcs.commands import ApplyArc, ForgetArc
+from penstock.arcs.commands import ApplyArc, DeleteArc
 from penstock.arcs.declaring import Declare
 from penstock.arcs.outputs.cleaning import clean_lot
 from penstock.arcs.outputs.state_keys import LOTS_AT_ONCE, Sync
@@ -123,7 +123,7 @@ async def check_arc(context: RequestContext, arc: Arc) -> None:
 
 async def delete_arc(context: RequestContext, namespace: str, arc: str) -> Empty:
     """Delete an arc: engines no longer run it. Its job, its runs and its lots stay."""
-    await context.submit(ForgetArc(context.key.name, namespace, arc))
+    await context.submit(DeleteArc(context.key.name, namespace, arc))
     return NOTHING
 
 
@@ -247,7 +247,7 @@ def check_arrivals(context: RequestContext) -> None:
 
 async def delete_arrival(context: RequestContext, namespace: str, dataset: str) -> Empty:
     """Delete the arrival of a dataset. Its lots, and the objects in them, stay."""
-    await context.submit(ForgetArrival(context.key.name, namespace, dataset))
+    await context.submit(DeleteArrival(context.key.name, namespace, dataset))
     return NOTHING
 
 

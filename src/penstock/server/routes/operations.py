@@ -7,13 +7,13 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from penstock.access.keys import Key
-from penstock.arcs.backfills.backfills import MAX_RUNNING as BACKFILL_LOTS_AT_ONCE
-from penstock.arcs.backfills.backfills import Backfills
-from penstock.arcs.backfills.rules import LISTED_MAX
 from penstock.clock import parse_time
 from penstock.errors import Invalid
-from penstock.replay.replays import MAX_RUNNING, Replays
-from penstock.replay.target import Target
+from penstock.operations.backfills.lots import LISTED_MAX
+from penstock.operations.backfills.service import Backfills
+from penstock.operations.operation import MAX_RUNNING
+from penstock.operations.replays.service import Replays
+from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.admin import KeyRole
 from penstock.schema.lot_ids import Interval
 from penstock.schema.operations import (
@@ -99,8 +99,8 @@ async def start_replay(context: RequestContext, replay: str, body: ReplayBody) -
     return _seen(found, context.key.namespace)
 
 
-def _target(asked: BadLots) -> Target:
-    return Target(
+def _target(asked: BadLots) -> ReplayTarget:
+    return ReplayTarget(
         namespace=asked.namespace,
         dataset=asked.dataset,
         lot=asked.lot,
@@ -206,7 +206,7 @@ class BackfillBody(Body, frozen=True):
     all: bool = False
     stale: bool = False
     newest_first: bool = False
-    max_running: Annotated[int, Meta(ge=1, le=10_000)] = BACKFILL_LOTS_AT_ONCE
+    max_running: Annotated[int, Meta(ge=1, le=10_000)] = MAX_RUNNING
     interval: Interval | None = None
     dry_run: bool = False
     why: Annotated[str, Meta(max_length=2_000)] = ""

@@ -11,14 +11,14 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
 from penstock.plane import Plane
-from penstock.provenance.build import Arrivals, ProvenanceBuilder
+from penstock.provenance.build import ArrivedObjects, ProvenanceBuilder
 from penstock.provenance.checks import Grounds
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.checks.run import check
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
 from penstock.provenance.trace import FoundObject, Walk, walk_back
-from penstock.provenance.verify import Order, Verification
+from penstock.provenance.verify import Verification, VerificationOrder
 from penstock.schema.admin import KeyRole
 from penstock.schema.lot_ids import check_lot
 from penstock.schema.provenance import Provenance
@@ -64,7 +64,7 @@ async def get_provenance(
     """
     as_of = moment(query.as_of, "asOf")
     name = await context.read(_name, namespace, dataset, lot)
-    start, walk, arrivals = await context.read(_walk, name, as_of, query)
+    asked, walk, arrivals = await context.read(_walk, name, as_of, query)
 
     def work() -> Provenance:
         plane = context.plane
@@ -73,7 +73,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(start)
+        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).build(asked)
 
     return await context.state.in_thread(work)
 
@@ -98,7 +98,7 @@ async def verify_lots(
     name = await context.read(_name, namespace, dataset, query.lot)
     ground = grounds(plane)
     stop = threading.Event()
-    order = Order(query.lot, query.all_versions, query.upstream)
+    order = VerificationOrder(query.lot, query.all_versions, query.upstream)
     verification = Verification(
         plane.database,
         plane.objects,
@@ -122,10 +122,10 @@ def _name(tx: Transaction, namespace: str, dataset: str, lot: str | None) -> Lot
 
 def _walk(
     tx: Transaction, name: LotName, as_of: Micros | None, query: ProvenanceQuery
-) -> tuple[LotAt, Walk, Arrivals]:
-    start = lot_at(tx, name, as_of)
-    walk = walk_back(tx, {start.version_id: name.lot}, query.depth)
-    return start, walk, Arrivals(tx, walk, query.files)
+) -> tuple[LotAt, Walk, ArrivedObjects]:
+    asked = lot_at(tx, name, as_of)
+    walk = walk_back(tx, {asked.version_id: name.lot}, query.depth)
+    return asked, walk, ArrivedObjects(tx, walk, query.files)
 
 
 class CheckQuery(Query, frozen=True):

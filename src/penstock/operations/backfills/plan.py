@@ -1,22 +1,9 @@
-"""Looking through the lots of an arc for those that a backfill is for."""
+"""Surveying the lots of an arc for a backfill."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from penstock.arcs.backfills.rules import (
-    Facts,
-    LotList,
-    Range,
-    Rows,
-    Verdict,
-    Wanted,
-    cause,
-    dataset_names,
-    facts_of,
-    find_range,
-    judge,
-)
 from penstock.arcs.queries import find_arc
 from penstock.clock import Micros
 from penstock.db import Transaction
@@ -26,39 +13,48 @@ from penstock.locks.gaps.spans import Span
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.lots.rows import ManifestRow
+from penstock.operations.backfills.lots import LotList, Range, WantedLots, dataset_names, find_range
+from penstock.operations.backfills.rules import (
+    LotFacts,
+    LotRows,
+    LotVerdict,
+    cause,
+    gather_facts,
+    judge,
+)
 from penstock.schema.catalog import EntityId
 from penstock.schema.gaps import GapKind
 from penstock.schema.operations import BackfillAction, BackfillPlan, PlanLine, Scope, Standing
 
 LINES_MAX = 10_000
-_AT_ONCE = 200  # stretches that are counted together
-_NOTHING = Verdict(Standing.GOOD, BackfillAction.LEAVE)
+_AT_ONCE = 200  # stretches counted in one statement
+_GOOD = LotVerdict(Standing.GOOD, BackfillAction.LEAVE)
 
 
-class Look(NamedTuple):
-    """A lot that was looked at, or a stretch in which nothing is amiss: then without facts.
+class SurveyedLot(NamedTuple):
+    """A surveyed lot, or a stretch of good lots without facts.
 
-    Places are times, or positions in a list of lots.
+    Positions are times, or indexes in a list of lots.
     """
 
     start: Micros
     end: Micros
     lots: int  # how many
-    facts: Facts | None
-    verdict: Verdict
+    facts: LotFacts | None
+    verdict: LotVerdict
 
 
 def plan(
     tx: Transaction,
     namespace: str,
     arc: str,
-    wanted: Wanted,
+    wanted: WantedLots,
     now: Micros,
     *,
     scope: Scope = Scope.FAILED_AND_MISSING,
     newest_first: bool = False,
 ) -> BackfillPlan:
-    """What a backfill of an arc would do, lot by lot, as things stand."""
+    """Return what a backfill of an arc would do now, lot by lot."""
     job = get_lot_job(tx, namespace, find_arc(tx, namespace, arc).name)
     span = find_range(tx, job, EntityId(namespace, arc), wanted, scope, now)
     names = dataset_names(tx, job)
@@ -69,15 +65,15 @@ def plan(
     lines: list[PlanLine] = []
     count = 0
     for look in survey(tx, job, span, scope, newest_first=newest_first):
-        standing, action = look.verdict
-        totals[standing] += look.lots
+        condition, action = look.verdict
+        totals[condition] += look.lots
         actions[action] += look.lots
-        if look.facts is None or _is_dull(look.verdict):
+        if look.facts is None or _is_unremarkable(look.verdict):
             continue
         count += 1
         if count <= LINES_MAX:
-            said = cause(look.facts, look.verdict, reads, writes)
-            lines.append(PlanLine(look.facts.lot, standing, action, said))
+            text = cause(look.facts, look.verdict, reads, writes)
+            lines.append(PlanLine(look.facts.lot, condition, action, text))
     return BackfillPlan(
         namespace=namespace,
         arc=arc,
@@ -92,9 +88,8 @@ def plan(
     )
 
 
-def _is_dull(verdict: Verdict) -> bool:
-    """Whether a lot is there and stays as it is."""
-    return verdict.action is BackfillAction.LEAVE and verdict.standing in (
+def _is_unremarkable(verdict: LotVerdict) -> bool:
+    return verdict.action is BackfillAction.LEAVE and verdict.condition in (
         Standing.GOOD,
         Standing.STALE,
     )
@@ -106,8 +101,8 @@ def _shown(name: EntityId) -> str:
 
 def survey(
     tx: Transaction, job: LotJobRow, span: Range, scope: Scope, *, newest_first: bool
-) -> Iterator[Look]:
-    """Look at every lot of a range, in order; where only gaps matter, what is whole at a glance."""
+) -> Iterator[SurveyedLot]:
+    """Survey every lot of a range in order; if only gaps matter, whole stretches at once."""
     if isinstance(span, LotList):
         yield from _listed(tx, job, span, scope, newest_first=newest_first)
         return
@@ -119,28 +114,27 @@ def survey(
         whole = _whole(tx, job, part) if scope is Scope.FAILED_AND_MISSING else ()
         for stretch in part:
             if stretch in whole:
-                yield Look(stretch.start, stretch.end, stretch.count, None, _NOTHING)
+                yield SurveyedLot(stretch.start, stretch.end, stretch.count, None, _GOOD)
             else:
                 yield from _each(tx, job, stretch, scope, newest_first=newest_first)
 
 
 def _listed(
     tx: Transaction, job: LotJobRow, listed: LotList, scope: Scope, *, newest_first: bool
-) -> Iterator[Look]:
-    places = range(listed.start, listed.end)[:: -1 if newest_first else 1]
-    for begin in range(0, len(places), _AT_ONCE):
-        part = places[begin : begin + _AT_ONCE]
-        yield from _judged(tx, job, [(listed.lots[at], at) for at in part], 1, scope)
+) -> Iterator[SurveyedLot]:
+    positions = range(listed.start, listed.end)[:: -1 if newest_first else 1]
+    for begin in range(0, len(positions), _AT_ONCE):
+        part = positions[begin : begin + _AT_ONCE]
+        yield from _judged(tx, job, [(listed.lots[index], index) for index in part], 1, scope)
 
 
 def _whole(tx: Transaction, job: LotJobRow, stretches: Sequence[Span]) -> set[Span]:
-    """Stretches of which every output has every lot."""
-    found = set(stretches) if job.output_ids else set()
+    whole = set(stretches) if job.output_ids else set()
     for dataset in job.output_ids:
         counts = count_conditions(tx, dataset, (), stretches)
         pairs = zip(stretches, counts, strict=True)
-        found &= {stretch for stretch, tally in pairs if all(map(_is_whole, tally))}
-    return found
+        whole &= {stretch for stretch, tally in pairs if all(map(_is_whole, tally))}
+    return whole
 
 
 def _is_whole(condition: Condition | None) -> bool:
@@ -149,7 +143,7 @@ def _is_whole(condition: Condition | None) -> bool:
 
 def _each(
     tx: Transaction, job: LotJobRow, span: Span, scope: Scope, *, newest_first: bool
-) -> Iterator[Look]:
+) -> Iterator[SurveyedLot]:
     length = span.interval.length
     starts = range(span.start, span.end, length)
     lots = sorted(zip(span.lots(), starts, strict=True), reverse=newest_first)
@@ -158,16 +152,14 @@ def _each(
 
 def _judged(
     tx: Transaction, job: LotJobRow, lots: Sequence[tuple[str, int]], length: int, scope: Scope
-) -> Iterator[Look]:
-    """Judge lots, each with its place."""
+) -> Iterator[SurveyedLot]:
     rows = _load(tx, job, [lot for lot, _ in lots])
     for lot, start in lots:
-        facts = facts_of(job, lot, rows)
-        yield Look(start, start + length, 1, facts, judge(facts, scope))
+        facts = gather_facts(job, lot, rows)
+        yield SurveyedLot(start, start + length, 1, facts, judge(facts, scope))
 
 
-def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> Rows:
-    """The rows of lots that matter to an arc, in two trips."""
+def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> LotRows:
     datasets = list(dict.fromkeys((*job.input_ids, *job.output_ids)))
     of_job = {"job_id": job.job_id, "lots": lots}
     asks: list[Ask] = [("lot_work_by_lots", of_job)]
@@ -175,13 +167,15 @@ def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> Rows:
     asks += [("lot_inputs", {"dataset_id": dataset, **of_job}) for dataset in job.input_row_ids]
     works, *others = tx.fetch_many(asks)
     work = {(row[0], row[1]): WorkRow(*row) for row in works}
-    made = [StatusRow(*row) for rows in others[: len(datasets)] for row in rows]
-    read = [StatusRow(*row) for rows in others[len(datasets) :] for row in rows]
-    versions = [r.version_id for r in made if r.dataset_id in job.output_ids and r.version_id]
-    noted = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=versions)
-    return Rows(
+    output_rows = [StatusRow(*row) for rows in others[: len(datasets)] for row in rows]
+    input_rows = [StatusRow(*row) for rows in others[len(datasets) :] for row in rows]
+    versions = [
+        r.version_id for r in output_rows if r.dataset_id in job.output_ids and r.version_id
+    ]
+    manifests = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=versions)
+    return LotRows(
         work=work.get,
-        outputs={(row.dataset_id, row.lot): row for row in made}.get,
-        inputs={(row.dataset_id, row.job_id, row.lot): row for row in read}.get,
-        manifests={row.version_id: row for row in noted}.get,
+        outputs={(row.dataset_id, row.lot): row for row in output_rows}.get,
+        inputs={(row.dataset_id, row.job_id, row.lot): row for row in input_rows}.get,
+        manifests={row.version_id: row for row in manifests}.get,
     )

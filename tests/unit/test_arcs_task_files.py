@@ -1,4 +1,4 @@
-"""The folders of tasks: they go with their task, or with the next one if its process was killed."""
+"""The folders of tasks are removed after the task, or by the next one if its process died."""
 
 import subprocess
 import sys
@@ -24,14 +24,14 @@ with task_folder() as folder:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where all tasks of a machine have their folders."""
+    """The folder in which all tasks of a machine have theirs."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
 @contextmanager
 def another_process(desk: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
-    """A process with a task under way, and the folder of that task."""
+    """A process with a running task, and the folder of that task."""
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD],
         env={"TMPDIR": str(desk)},
@@ -43,7 +43,7 @@ def another_process(desk: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]
         yield process, Path(process.stdout.readline().strip())
 
 
-def test_what_a_killed_process_left_goes_when_the_next_task_begins(desk: Path) -> None:
+def test_next_task_removes_folders_of_killed_processes(desk: Path) -> None:
     with another_process(desk) as (process, folder):
         process.kill()
     assert (folder / "inputs" / "large").exists()
@@ -52,8 +52,8 @@ def test_what_a_killed_process_left_goes_when_the_next_task_begins(desk: Path) -
     assert list(desk.iterdir()) == []
 
 
-def test_what_others_work_in_stays(desk: Path) -> None:
-    """In this process and in another; and what is no folder of a task is nobody's to remove."""
+def test_folders_in_use_stay(desk: Path) -> None:
+    """In this process and in another; other folders stay too."""
     (desk / "penstock-task-notes").write_text("mine")
     with task_folder() as first, another_process(desk) as (_, other), task_folder() as second:
         assert {first, other, second} < set(desk.iterdir())

@@ -1,4 +1,4 @@
-"""The rows of backfills, and those rows as a batch of writes sees them."""
+"""The rows of backfills, and their tables in a unit of work."""
 
 from enum import StrEnum
 from functools import lru_cache
@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.backfills.rules import LotList, Range
 from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
+from penstock.operations.backfills.lots import LotList, Range
 from penstock.schema.lot_ids import Interval
 from penstock.schema.operations import BackfillAction, Scope
 from penstock.states import BackfillState
@@ -20,7 +20,7 @@ from penstock.store.unit_of_work import Changes
 
 
 class LotOutcome(StrEnum):
-    """What became of a lot that a backfill has set going."""
+    """The result of a lot that a backfill has set going."""
 
     GOING = "going"
     DONE = "done"
@@ -28,8 +28,8 @@ class LotOutcome(StrEnum):
     WAITING = "waiting"  # an input of it went away meanwhile
 
 
-class Spec(Struct, frozen=True, kw_only=True):
-    """What a backfill was asked for.
+class BackfillRequest(Struct, frozen=True, kw_only=True):
+    """The request for a backfill.
 
     With an interval, `start` and `end` are the times of the first and after the last lot. Without
     one, they are positions in `lots`; `is_cut` if more lots needed it than were listed.
@@ -50,8 +50,8 @@ class Spec(Struct, frozen=True, kw_only=True):
         """All its lots."""
         return self._between(self.start, self.end)
 
-    def left(self, looked_to: Micros) -> Range:
-        """The lots that were not looked at yet."""
+    def remaining(self, looked_to: Micros) -> Range:
+        """Return the lots that were not surveyed yet."""
         if self.newest_first:
             return self._between(self.start, looked_to)
         return self._between(looked_to, self.end)
@@ -63,12 +63,12 @@ class Spec(Struct, frozen=True, kw_only=True):
 
     @property
     def beginning(self) -> Micros:
-        """How far it has looked before it begins."""
+        """The position before the first step."""
         return self.end if self.newest_first else self.start
 
 
-class Counts(Struct, frozen=True):
-    """Lots that a backfill has looked at, but for those that it has set going."""
+class BackfillCounts(Struct, frozen=True):
+    """The lots that a backfill has surveyed, without those that are going."""
 
     good: int = 0  # left as they are
     held: int = 0  # by a person, and left so
@@ -77,9 +77,9 @@ class Counts(Struct, frozen=True):
     failed: int = 0
 
 
-# A list of lots is long, and each lot that is set going looks at it.
-_decode_spec = lru_cache(maxsize=16)(msgspec.json.Decoder(Spec).decode)
-_decode_counts = msgspec.json.Decoder(Counts).decode
+# A list of lots can be long, and every step decodes it.
+_decode_request = lru_cache(maxsize=16)(msgspec.json.Decoder(BackfillRequest).decode)
+_decode_counts = msgspec.json.Decoder(BackfillCounts).decode
 
 
 class BackfillRow(Row, frozen=True):
@@ -98,13 +98,13 @@ class BackfillRow(Row, frozen=True):
     created_at: Micros
 
     @property
-    def asked(self) -> Spec:
-        """What it was asked for."""
-        return _decode_spec(self.spec)
+    def request(self) -> BackfillRequest:
+        """The request."""
+        return _decode_request(self.spec)
 
     @property
-    def counted(self) -> Counts:
-        """What it has come to so far."""
+    def lot_counts(self) -> BackfillCounts:
+        """The counts so far."""
         return _decode_counts(self.counts)
 
 
@@ -129,18 +129,18 @@ class BackfillTables:
         self.append_only: tuple[TableCache[Any], ...] = (self.lots,)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return the rows to write, by statement."""
         return [
             ("put_backfills", self.backfills.changed()),
             ("put_backfill_lots", self.lots.changed()),
         ]
 
-    def going(self, backfill_id: str) -> list[BackfillLotRow]:
-        """The lots that were set going and have not ended; for writes that are alone."""
+    def lots_going(self, backfill_id: str) -> list[BackfillLotRow]:
+        """Read the lots that have not ended; for exclusive writes only."""
         return self._uow.tx.rows(BackfillLotRow, "going_backfill_lots", backfill_id=backfill_id)
 
     def put_lot(self, row: BackfillLotRow) -> None:
-        """Write what became of a lot."""
+        """Write a lot that was set going."""
         self.lots.put((row.backfill_id, row.lot), row)
 
     def _fetch(self, ids: list[str]) -> dict[str, BackfillRow]:

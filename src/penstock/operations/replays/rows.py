@@ -1,7 +1,7 @@
-"""The rows of replays, and those rows as a batch of writes sees them."""
+"""The rows of replays, and their tables in a unit of work."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,14 +13,16 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
 from penstock.locks.rows import GateOwnerRow
-from penstock.replay.target import Target
+from penstock.operations.replays.target import ReplayTarget
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
 from penstock.store.unit_of_work import Changes
 
+STEPS_MAX = 100_000
 
-class Counts(Struct, frozen=True):
-    """How many steps of a replay are in each state, and how long they took the time before."""
+
+class StepCounts(Struct, frozen=True):
+    """The number of steps in each state, and how long their last good runs took."""
 
     pending: int = 0
     going: int = 0
@@ -29,28 +31,28 @@ class Counts(Struct, frozen=True):
     blocked: int = 0
     micros: Micros = 0  # of all steps
     micros_done: Micros = 0
-    stale: int = 0  # of those that were not begun, when it ended
+    stale: int = 0  # steps that were stale and not begun when the replay ended
 
     @property
     def steps(self) -> int:
-        """All of them."""
+        """The number of all steps."""
         return self.pending + self.going + self.done + self.failed + self.blocked
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be begun, and nothing has to end."""
+        """Whether no step is pending or going."""
         return not self.pending and not self.going
 
 
-class Asked(Struct, frozen=True):
-    """What a replay was asked for, and the same pinned: `pinned` never means anything newer."""
+class ReplayRequest(Struct, frozen=True):
+    """The target of a replay, and the same target pinned to the versions of that time."""
 
-    target: Target
-    pinned: Target
+    target: ReplayTarget
+    pinned: ReplayTarget
 
 
-_decode_asked = msgspec.json.Decoder(Asked).decode
-_decode_counts = msgspec.json.Decoder(Counts).decode
+_decode_request = msgspec.json.Decoder(ReplayRequest).decode
+_decode_counts = msgspec.json.Decoder(StepCounts).decode
 
 
 class ReplayRow(Row, frozen=True):
@@ -71,22 +73,22 @@ class ReplayRow(Row, frozen=True):
 
     @property
     def keeper(self) -> GateOwnerRow:
-        """It, as who keeps the turns of its steps."""
+        """The replay as the owner of the gate of its steps."""
         return GateOwnerRow(self.id, f"replay {self.id}", int(self.state == ReplayState.PAUSED))
 
     @property
-    def asked(self) -> Asked:
-        """What it was asked for."""
-        return _decode_asked(self.target)
+    def request(self) -> ReplayRequest:
+        """The request."""
+        return _decode_request(self.target)
 
     @property
-    def counted(self) -> Counts:
-        """What its steps have come to so far."""
+    def step_counts(self) -> StepCounts:
+        """The counts of its steps."""
         return _decode_counts(self.counts)
 
 
 class StepRow(Row, frozen=True):
-    """One job's work on one lot, to be done again."""
+    """A step: one job's work on one lot, to be done again."""
 
     replay_id: str
     number: int
@@ -103,12 +105,12 @@ class StepRow(Row, frozen=True):
 
     @property
     def work(self) -> tuple[str, str]:
-        """The work that it is."""
+        """The key of its work."""
         return self.job_id, self.lot
 
 
-class EdgeRow(Row, frozen=True):
-    """That a step has to be done before another."""
+class StepEdgeRow(Row, frozen=True):
+    """A step that must be done before another."""
 
     replay_id: str
     earlier: int
@@ -116,65 +118,74 @@ class EdgeRow(Row, frozen=True):
 
 
 class ReplayTables:
-    """Replays by id; steps by replay and number, for writes that are alone."""
+    """Replays by id, and steps by replay and number; for exclusive writes only."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
         self.replays: TableCache[ReplayRow] = TableCache(self._fetch, uow.undo)
         self.steps: TableCache[StepRow] = TableCache(self._fetch_steps, uow.undo)
-        self.edges: TableCache[EdgeRow] = TableCache(write_only, uow.undo)
+        self.edges: TableCache[StepEdgeRow] = TableCache(write_only, uow.undo)
         self.cached: tuple[TableCache[Any], ...] = (self.replays,)
         self.append_only: tuple[TableCache[Any], ...] = (self.steps, self.edges)
 
     def changes(self) -> Changes:
-        """Every change of the batch of writes."""
+        """Return the rows to write, by statement."""
         return [
             ("put_replays", self.replays.changed()),
             ("put_replay_steps", self.steps.changed()),
             ("put_replay_edges", self.edges.changed()),
         ]
 
+    def put_replay(self, row: ReplayRow) -> None:
+        """Write a replay; it stays open until its last step has ended."""
+        is_active = row.state in (ReplayState.RUNNING, ReplayState.PAUSED)
+        is_open = is_active or row.step_counts.going > 0
+        self.replays.put(row.id, replace(row, is_open=int(is_open)))
+
     def put_step(self, row: StepRow) -> None:
         """Write a step."""
         self.steps.put((row.replay_id, row.number), row)
 
-    def put_edge(self, row: EdgeRow) -> None:
-        """Write that a step has to be done before another."""
+    def put_edge(self, row: StepEdgeRow) -> None:
+        """Write that a step must be done before another."""
         self.edges.put((row.replay_id, row.earlier, row.later), row)
 
-    def going(self, replay_id: str, most: int) -> list[StepRow]:
-        """The steps that were set going and have not ended."""
+    def steps_going(self, replay_id: str, most: int) -> list[StepRow]:
+        """Read the steps that were set going and have not ended."""
         which = {"replay_id": replay_id, "state": StepState.GOING, "most": most}
-        found = self._uow.tx.rows(StepRow, "replay_steps_in_state", **which)
-        for row in found:
-            self.steps.learn((replay_id, row.number), row)
-        rows = (self.steps.get((replay_id, row.number)) for row in found)
-        return [row for row in rows if row is not None and row.state == StepState.GOING]
+        stored = self._uow.tx.rows(StepRow, "replay_steps_in_state", **which)
+        return [row for row in self._cached(stored) if row.state == StepState.GOING]
 
-    def unbegun(self, replay_id: str, most: int) -> list[StepRow]:
-        """The steps that were not set going, and are not done."""
+    def unbegun_steps(self, replay_id: str, most: int) -> list[StepRow]:
+        """Read the steps that were not set going and are not done."""
         states = (StepState.PENDING, StepState.BLOCKED)
         which = {"replay_id": replay_id, "most": most}
-        found = [
+        stored = [
             row
             for state in states
             for row in self._uow.tx.rows(StepRow, "replay_steps_in_state", state=state, **which)
         ]
-        for row in found:
-            self.steps.learn((replay_id, row.number), row)
-        rows = (self.steps.get((replay_id, row.number)) for row in found)
-        return [row for row in rows if row is not None and row.state in states]
+        return [row for row in self._cached(stored) if row.state in states]
 
-    def after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
-        """The steps that wait for these; one that waits for several is there several times."""
+    def _cached(self, stored: Sequence[StepRow]) -> Iterator[StepRow]:
+        """Steps as this unit of work has them, which may have changed them."""
+        for row in stored:
+            self.steps.learn((row.replay_id, row.number), row)
+        for row in stored:
+            cached = self.steps.get((row.replay_id, row.number))
+            if cached is not None:
+                yield cached
+
+    def steps_after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
+        """Read the steps that wait for these, once for each step that they wait for."""
         rows = self._uow.tx.fetch("replay_steps_after", replay_id=replay_id, numbers=numbers)
         later = [number for (number,) in rows]
         self.steps.prefetch((replay_id, number) for number in later)
-        found = (self.steps.get((replay_id, number)) for number in later)
-        return [row for row in found if row is not None]
+        steps = (self.steps.get((replay_id, number)) for number in later)
+        return [step for step in steps if step is not None]
 
-    def of_work(self, replay_id: str, keys: Iterable[str]) -> list[StepRow]:
-        """The steps that are the work with these keys: a job's id and a lot."""
+    def steps_of_work(self, replay_id: str, keys: Iterable[str]) -> list[StepRow]:
+        """Read the steps of work with these keys: a job's id and a lot in one text."""
         wanted = {"replay_id": replay_id, "keys": list(keys)}
         return self._uow.tx.rows(StepRow, "replay_steps_of_work", **wanted)
 
@@ -183,17 +194,17 @@ class ReplayTables:
         return {row.id: row for row in rows}
 
     def _fetch_steps(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], StepRow]:
-        found: dict[tuple[str, int], StepRow] = {}
+        steps: dict[tuple[str, int], StepRow] = {}
         for replay_id in {replay_id for replay_id, _ in keys}:
-            numbers = [number for of, number in keys if of == replay_id]
+            numbers = [number for each, number in keys if each == replay_id]
             which = {"replay_id": replay_id, "numbers": numbers}
             rows = self._uow.tx.rows(StepRow, "replay_steps_by_numbers", **which)
-            found |= {(row.replay_id, row.number): row for row in rows}
-        return found
+            steps |= {(row.replay_id, row.number): row for row in rows}
+        return steps
 
 
 class NewStep(Struct, frozen=True):
-    """A step to be: `before` are the places, among the others, of those it waits for."""
+    """A new step; `before` are the positions of the steps that it waits for."""
 
     job_id: str
     lot: str
@@ -204,19 +215,19 @@ class NewStep(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The work that it is, as one text."""
+        """The key of its work, as one text."""
         return self.job_id + self.lot
 
 
-def step_row(room: ReplayTables, replay_id: str, number: int) -> StepRow:
-    """A step of a replay, or NotFound."""
-    step = room.steps.get((ids.run_id(replay_id), number))
+def step_row(tables: ReplayTables, replay_id: str, number: int) -> StepRow:
+    """Return a step of a replay, or raise NotFound."""
+    step = tables.steps.get((ids.run_id(replay_id), number))
     if step is None:
         raise NotFound(f"replay {replay_id} has no step {number}")
     return step
 
 
-def moved_step(
+def move_step(
     step: StepRow,
     state: StepState,
     now: Micros,
@@ -225,68 +236,74 @@ def moved_step(
     run_id: str | None = None,
     note: str = "",
 ) -> StepRow:
-    """A step in another state."""
+    """Return a step in another state, or refuse the move."""
     REPLAY_STEP.check(StepState(step.state), state, f"{step.number} of {step.replay_id}")
     run_before = run_before or step.run_before
     return replace(step, state=state, run_before=run_before, run_id=run_id, note=note, at=now)
 
 
 def write_steps(
-    room: ReplayTables, counts: Counts, changed: Iterable[tuple[StepRow, StepRow]], now: Micros
-) -> Counts:
-    """Write steps that have changed, and what follows for those after them: the counts then."""
+    tables: ReplayTables,
+    counts: StepCounts,
+    changed: Iterable[tuple[StepRow, StepRow]],
+    now: Micros,
+) -> StepCounts:
+    """Write changed steps and the effects on later steps; return the new counts."""
     done: list[StepRow] = []
     failed: list[StepRow] = []
     for was, step in changed:
-        room.put_step(step)
+        tables.put_step(step)
         counts = _shift(counts, was, step)
         if step.state == StepState.DONE:
             done.append(step)
         elif step.state == StepState.FAILED:
             failed.append(step)
-    _let_go(room, done)
-    return _block(room, counts, failed, now)
+    _unblock(tables, done)
+    return _block(tables, counts, failed, now)
 
 
-def _let_go(room: ReplayTables, done: Sequence[StepRow]) -> None:
+def _unblock(tables: ReplayTables, done: Sequence[StepRow]) -> None:
     if not done:
         return
     replay_id = done[0].replay_id
-    waited = Counter(step.number for step in room.after(replay_id, [s.number for s in done]))
+    waited = Counter(
+        step.number for step in tables.steps_after(replay_id, [s.number for s in done])
+    )
     for number, count in waited.items():
-        step = step_row(room, replay_id, number)
-        room.put_step(replace(step, waits_for=step.waits_for - count))
+        step = step_row(tables, replay_id, number)
+        tables.put_step(replace(step, waits_for=step.waits_for - count))
 
 
-def _block(room: ReplayTables, counts: Counts, failed: Sequence[StepRow], now: Micros) -> Counts:
-    """What is after steps that failed, near or far, is not begun."""
+def _block(
+    tables: ReplayTables, counts: StepCounts, failed: Sequence[StepRow], now: Micros
+) -> StepCounts:
     while failed:
         numbers = [step.number for step in failed]
-        after = {step.number: step for step in room.after(failed[0].replay_id, numbers)}
-        said = f"step {min(numbers)} has failed" if len(numbers) == 1 else "steps before it failed"
+        after = {step.number: step for step in tables.steps_after(failed[0].replay_id, numbers)}
+        note = f"step {min(numbers)} has failed" if len(numbers) == 1 else "steps before it failed"
         waiting = [step for step in after.values() if step.state == StepState.PENDING]
-        failed = [moved_step(step, StepState.BLOCKED, now, note=said) for step in waiting]
+        failed = [move_step(step, StepState.BLOCKED, now, note=note) for step in waiting]
         for was, step in zip(waiting, failed, strict=True):
-            room.put_step(step)
+            tables.put_step(step)
             counts = _shift(counts, was, step)
     return counts
 
 
 def add_steps(
-    room: ReplayTables,
+    tables: ReplayTables,
     row: ReplayRow,
     steps: Sequence[NewStep],
-    known: Sequence[StepRow],
+    existing: Sequence[StepRow],
     now: Micros,
-) -> Counts:
-    """Write new steps after those there are; `known` are among the steps already."""
-    counts = row.counted
+) -> StepCounts:
+    """Append new steps; the work of `existing` steps is in the replay already."""
+    counts = row.step_counts
     first = counts.steps + 1
-    states = {step.job_id + step.lot: StepState(step.state) for step in known}
-    fresh = [place for place, step in enumerate(steps) if step.key not in states]
-    numbers = {place: first + at for at, place in enumerate(fresh)}
-    for place in fresh:
-        new = steps[place]
+    states = {step.job_id + step.lot: StepState(step.state) for step in existing}
+    fresh = [position for position, step in enumerate(steps) if step.key not in states]
+    numbers = {position: first + at for at, position in enumerate(fresh)}
+    for position in fresh:
+        new = steps[position]
         before = [states.get(steps[earlier].key) for earlier in new.before]
         open_before = [numbers[earlier] for earlier in new.before if earlier in numbers]
         is_blocked = StepState.FAILED in before or StepState.BLOCKED in before
@@ -294,7 +311,7 @@ def add_steps(
         states[new.key] = state
         step = StepRow(
             replay_id=row.id,
-            number=numbers[place],
+            number=numbers[position],
             job_id=new.job_id,
             lot=new.lot,
             depth=new.depth,
@@ -306,42 +323,28 @@ def add_steps(
             note="steps before it failed" if is_blocked else "",
             at=now,
         )
-        room.put_step(step)
+        tables.put_step(step)
         for earlier in open_before:
-            room.put_edge(EdgeRow(row.id, earlier, step.number))
+            tables.put_edge(StepEdgeRow(row.id, earlier, step.number))
         counts = _shift(replace(counts, micros=counts.micros + new.micros), None, step)
     return counts
 
 
-def _shift(counts: Counts, was: StepRow | None, step: StepRow) -> Counts:
-    """The counts after a step has changed."""
+def _shift(counts: StepCounts, was: StepRow | None, step: StepRow) -> StepCounts:
     numbers = msgspec.structs.asdict(counts)
     if was is not None:
         numbers[was.state] -= 1
     numbers[step.state] += 1
     if step.state == StepState.DONE:
         numbers["micros_done"] += step.micros
-    return Counts(**numbers)
+    return StepCounts(**numbers)
 
 
-def counted(row: ReplayRow, counts: Counts) -> ReplayRow:
-    """A replay with other counts."""
-    row = replace(row, counts=counts_text(counts))
-    return replace(row, is_open=int(_is_open(row)))
+def with_counts(row: ReplayRow, counts: StepCounts) -> ReplayRow:
+    """Return a replay with other counts."""
+    return replace(row, counts=encode_counts(counts))
 
 
-def _is_open(row: ReplayRow) -> bool:
-    is_active = row.state in (ReplayState.RUNNING, ReplayState.PAUSED)
-    return is_active or row.counted.going > 0
-
-
-def counts_text(counts: Counts) -> str:
-    """Counts as they are stored."""
+def encode_counts(counts: StepCounts) -> str:
+    """Encode counts as they are stored."""
     return msgspec.json.encode(counts).decode()
-
-
-def moved(row: ReplayRow, state: ReplayState, now: Micros) -> ReplayRow:
-    """A replay in another state."""
-    ran = row.ran + (now - row.since if row.state == ReplayState.RUNNING else 0)
-    row = replace(row, state=state, ran=ran, since=now)
-    return replace(row, is_open=int(_is_open(row)))

@@ -1,7 +1,7 @@
-"""Walking downstream along what runs really read and made, lot by lot.
+"""The walk downstream, along the versions that runs really read and made, lot by lot.
 
-Wiring says what a job may read; a run's pinned inputs say what it did read. Only the latter lead
-to what was made from a lot, and old runs count: something may still stand on what they made.
+Wiring shows what a job may read; the pinned inputs of a run show what it did read. Only those lead
+to derived data. Old runs count too: other data may still be derived from their outputs.
 """
 
 from collections import defaultdict
@@ -16,13 +16,13 @@ from penstock.states import RunState
 
 T = TypeVar("T")
 
-AT_ONCE = 5_000  # keys in one statement
+KEYS_MAX = 5_000  # keys in one statement
 
 Node = tuple[str, str]  # version id, lot: one version of one lot
 Work = tuple[str, str]  # job id, lot
 
 
-class LotRun(NamedTuple):
+class PastRun(NamedTuple):
     """A run on lots."""
 
     id: str
@@ -35,81 +35,80 @@ class LotRun(NamedTuple):
 
     @property
     def micros(self) -> Micros:
-        """How long it took, if it has ended."""
+        """Its duration, if it has ended."""
         if self.started_at is None or self.ended_at is None:
             return 0
         return max(0, self.ended_at - self.started_at)
 
 
 class Derived(NamedTuple):
-    """Runs that read something bad, and the versions that they made of it."""
+    """Runs that read bad data, and the versions that they made."""
 
-    runs: Mapping[str, LotRun]
+    runs: Mapping[str, PastRun]
     made: Mapping[Node, str]  # the run that made it
 
 
-def lot_runs(rows: Iterable[Row]) -> Iterator[LotRun]:
-    """Runs as they are stored; those that are on no lot are left out."""
+def past_runs(rows: Iterable[Row]) -> Iterator[PastRun]:
+    """Yield runs from their columns, without those that are on no lot."""
     for run_id, job_id, version, state, started_at, ended_at, facets in rows:
         facet = lot_facet(facets)
         if facet is not None:
             lots = facet.all_lots
-            yield LotRun(run_id, job_id, version, RunState(state), started_at, ended_at, lots)
+            yield PastRun(run_id, job_id, version, RunState(state), started_at, ended_at, lots)
 
 
-def parts(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Keys, as many as one statement is given."""
-    for begin in range(0, len(keys), AT_ONCE):
-        yield keys[begin : begin + AT_ONCE]
+def batches(keys: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Divide keys into batches for one statement."""
+    for begin in range(0, len(keys), KEYS_MAX):
+        yield keys[begin : begin + KEYS_MAX]
 
 
-def fetch_runs(tx: Transaction, run_ids: Iterable[str]) -> dict[str, LotRun]:
-    """Runs that ended well, by id."""
+def fetch_runs(tx: Transaction, run_ids: Iterable[str]) -> dict[str, PastRun]:
+    """Read runs that ended well, by id."""
     wanted = list(dict.fromkeys(run_ids))
-    rows = (row for ids in parts(wanted) for row in tx.fetch("replay_runs", ids=ids))
-    return {run.id: run for run in lot_runs(rows)}
+    rows = (row for ids in batches(wanted) for row in tx.fetch("replay_runs", ids=ids))
+    return {run.id: run for run in past_runs(rows)}
 
 
 def walk(tx: Transaction, nodes: Iterable[Node]) -> Derived:
-    """All that was made, directly or not, from these versions of lots."""
-    runs: dict[str, LotRun] = {}
-    made: dict[Node, str] = {}
+    """Return everything that was made, directly or not, from versions of lots."""
+    runs: dict[str, PastRun] = {}
+    makers: dict[Node, str] = {}
     seen = set(nodes)
     ahead = sorted(seen)
     while ahead:
         fresh = list(_readers(tx, ahead, runs))
         runs |= {run.id: run for run in fresh}
-        found = made_by(tx, fresh)
-        made |= found
-        ahead = sorted(found.keys() - seen)
+        outputs = find_outputs(tx, fresh)
+        makers |= outputs
+        ahead = sorted(outputs.keys() - seen)
         seen.update(ahead)
-    return Derived(runs, made)
+    return Derived(runs, makers)
 
 
-def made_by(tx: Transaction, runs: Iterable[LotRun]) -> dict[Node, str]:
-    """What runs that ended well have made, and which of them did."""
+def find_outputs(tx: Transaction, runs: Iterable[PastRun]) -> dict[Node, str]:
+    """Return the versions that completed runs made, each with its run."""
     ended = {run.id: run for run in runs if run.state == RunState.COMPLETED}
     return {
         (version_id, lot): run_id
-        for ids in parts(list(ended))
+        for ids in batches(list(ended))
         for run_id, _, version_id in tx.fetch("replay_made", ids=ids)
         for lot in ended[run_id].lots
     }
 
 
 def _readers(
-    tx: Transaction, nodes: Sequence[Node], known: Mapping[str, LotRun]
-) -> Iterator[LotRun]:
-    """The runs that read these and are not known yet, each once."""
+    tx: Transaction, nodes: Sequence[Node], known: Mapping[str, PastRun]
+) -> Iterator[PastRun]:
     lots: dict[str, set[str]] = defaultdict(set)
     for version_id, lot in nodes:
         lots[version_id].add(lot)
-    met = set(known)
-    for ids in parts(list(lots)):
+    seen = set(known)
+    for ids in batches(list(lots)):
         for version_id, run_id, *rest in tx.fetch("replay_readers", ids=ids):
-            if run_id in met:
+            if run_id in seen:
                 continue
-            for run in lot_runs([(run_id, *rest)]):
+            for run in past_runs([(run_id, *rest)]):
                 if not lots[version_id].isdisjoint(run.lots):
-                    met.add(run_id)
+                    seen.add(run_id)
                     yield run

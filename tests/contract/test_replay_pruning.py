@@ -1,4 +1,4 @@
-"""Replays that ended long ago are forgotten, with their steps."""
+"""Old replays that have ended are pruned with their steps."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,10 @@ import pytest
 from penstock import ids
 from penstock.clock import DAY
 from penstock.errors import Invalid
-from penstock.replay import replays
-from penstock.replay.replays import prune_replays
-from penstock.replay.target import Target
+from penstock.operations import operation
+from penstock.operations.operation import prune_operations
+from penstock.operations.replays.commands import REPLAYS
+from penstock.operations.replays.target import ReplayTarget
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
 
@@ -23,28 +24,30 @@ def site(database_url: str) -> Iterator[ReplaySite]:
 
 def prune(site: ReplaySite, *, dry_run: bool = False) -> int:
     at = site.site.database, lambda: site.site.now, 30 * DAY
-    return prune_replays(*at, dry_run=dry_run, pause=lambda seconds: None)
+    return prune_operations(REPLAYS, *at, dry_run=dry_run, pause=lambda seconds: None)
 
 
 def left(site: ReplaySite, replay_id: str) -> int:
-    """How many rows there are of the steps of a replay."""
+    """Count the remaining rows of the steps of a replay."""
     which = {"replay_id": ids.run_id(replay_id), "numbers": list(range(100))}
     with site.site.database.read() as tx:
         steps = tx.fetch("replay_steps_by_numbers", **which)
         return len(steps) + len(tx.fetch("replay_steps_after", **which))
 
 
-def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
+def test_only_old_ended_replays_are_pruned(
     site: ReplaySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replays, "BATCH_ROWS", 3)
+    monkeypatch.setattr(operation, "BATCH_ROWS", 3)
     site.start(dataset="clean", lot="a")
     site.finish()
-    site.replays.start("cancelled", "ann", "odd", Target(namespace="ns", dataset="raw", lot="b"))
+    site.replays.start(
+        "cancelled", "ann", "odd", ReplayTarget(namespace="ns", dataset="raw", lot="b")
+    )
     site.replays.cancel("cancelled", "ann", "not so odd")
-    site.replays.start("open", "ann", "odd", Target(namespace="ns", dataset="raw", lot="c"))
+    site.replays.start("open", "ann", "odd", ReplayTarget(namespace="ns", dataset="raw", lot="c"))
     site.site.now += 31 * DAY
-    site.replays.start("young", "ann", "odd", Target(namespace="ns", dataset="left", lot="a"))
+    site.replays.start("young", "ann", "odd", ReplayTarget(namespace="ns", dataset="left", lot="a"))
     assert prune(site, dry_run=True) == 2
     assert len(site.replays.last()) == 4
     assert prune(site) == 2
@@ -56,6 +59,6 @@ def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
     assert prune(site) == 0
 
 
-def test_everything_cannot_be_pruned(site: ReplaySite) -> None:
+def test_pruning_needs_an_age(site: ReplaySite) -> None:
     with pytest.raises(Invalid, match="90d"):
-        prune_replays(site.site.database, lambda: site.site.now, 0, dry_run=True)
+        prune_operations(REPLAYS, site.site.database, lambda: site.site.now, 0, dry_run=True)

@@ -1,14 +1,15 @@
-"""Backfills that ended long ago are forgotten, with the lots that they set going."""
+"""Old backfills that have ended are pruned with their lots."""
 
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfills import backfills
-from penstock.arcs.backfills.backfills import prune_backfills
-from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.clock import DAY, Micros, parse_time
 from penstock.db import Database
 from penstock.errors import Invalid
+from penstock.operations import operation
+from penstock.operations.backfills.commands import BACKFILLS
+from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
+from penstock.operations.operation import prune_operations
 from penstock.schema.operations import BackfillAction
 from penstock.states import BackfillState
 
@@ -17,7 +18,7 @@ JOB = ids.job_id("ns", "arc")
 
 
 def write(database: Database, state: BackfillState, created: int, since: int, lots: int) -> str:
-    """A backfill that began so many days ago, and is in its state for so many."""
+    """Write a backfill that began some days ago and has been in its state for some days."""
     backfill_id = ids.new_id()
     at = NOW - created * DAY, NOW - since * DAY
     row = BackfillRow(backfill_id, JOB, state, "{}", 0, "{}", "ann", "", 0, at[1], at[0])
@@ -32,7 +33,7 @@ def write(database: Database, state: BackfillState, created: int, since: int, lo
 
 
 def kept(database: Database) -> dict[str, int]:
-    """The backfills that there are, and how many lots each has."""
+    """Return the remaining backfills, and how many lots each has."""
     with database.read() as tx:
         rows = tx.rows(BackfillRow, "last_backfills", most=100, namespace="")
         return {
@@ -42,13 +43,15 @@ def kept(database: Database) -> dict[str, int]:
 
 
 def prune(database: Database, *, dry_run: bool = False) -> int:
-    return prune_backfills(
-        database, lambda: NOW, 30 * DAY, dry_run=dry_run, pause=lambda seconds: None
+    return prune_operations(
+        BACKFILLS, database, lambda: NOW, 30 * DAY, dry_run=dry_run, pause=lambda seconds: None
     )
 
 
-def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backfills, "BATCH_ROWS", 4)
+def test_old_ended_backfills_are_pruned(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation, "BATCH_ROWS", 4)
     old = [write(database, BackfillState.DONE, 90 + n, 80, lots=n) for n in range(10)]
     old.append(write(database, BackfillState.CANCELLED, 50, 40, lots=3))
     stay = {
@@ -67,6 +70,6 @@ def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.Mo
     assert prune(database) == 0
 
 
-def test_everything_cannot_be_pruned(database: Database) -> None:
+def test_pruning_needs_an_age(database: Database) -> None:
     with pytest.raises(Invalid, match="90d"):
-        prune_backfills(database, lambda: NOW, 0, dry_run=True)
+        prune_operations(BACKFILLS, database, lambda: NOW, 0, dry_run=True)

@@ -1,1 +1,0 @@
-"""Backfills of arcs."""

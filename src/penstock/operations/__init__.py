@@ -1,0 +1,1 @@
+"""Operations: backfills and replays, which work on many lots over a long time."""

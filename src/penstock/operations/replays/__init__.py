@@ -1,0 +1,1 @@
+"""Replays: everything made from bad lots is made again, in order."""
