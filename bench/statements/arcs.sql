@@ -3,7 +3,7 @@
 -- name: lots_left
 -- How many lots a job has to work on, or is working on; each state has an index that holds only it.
 SELECT (SELECT COUNT(*) FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY')
-     + (SELECT COUNT(*) FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'LATER')
+     + (SELECT COUNT(*) FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'RETRYABLE')
      + (SELECT COUNT(*) FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'RUNNING')
 
 -- name: scan_lots

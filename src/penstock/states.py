@@ -156,7 +156,7 @@ class WorkState(StrEnum):
 
     WAITING = "WAITING"
     READY = "READY"
-    LATER = "LATER"
+    RETRYABLE = "RETRYABLE"
     RUNNING = "RUNNING"
     DONE = "DONE"
     HELD = "HELD"
@@ -171,17 +171,17 @@ WORK: Moves[WorkState] = Moves(
         WorkState.WAITING: frozenset(
             {
                 WorkState.READY,
-                WorkState.LATER,  # an input that was held is released before the backoff ends
+                WorkState.RETRYABLE,  # an input that was held is released before the backoff ends
                 WorkState.RUNNING,
                 WorkState.DONE,
                 WorkState.HELD,
             }
         ),
-        # Never LATER: work that is READY has no backoff, and only a claim can fail.
+        # Never RETRYABLE: work that is READY has no backoff, and only a claim can fail.
         WorkState.READY: frozenset(
             {WorkState.WAITING, WorkState.RUNNING, WorkState.DONE, WorkState.HELD}
         ),
-        WorkState.LATER: frozenset(
+        WorkState.RETRYABLE: frozenset(
             {
                 WorkState.WAITING,
                 WorkState.READY,
@@ -194,12 +194,12 @@ WORK: Moves[WorkState] = Moves(
             {
                 WorkState.WAITING,
                 WorkState.READY,
-                WorkState.LATER,
+                WorkState.RETRYABLE,
                 WorkState.DONE,
                 WorkState.HELD,
             }
         ),
-        # Never LATER: work that is DONE has no backoff either.
+        # Never RETRYABLE: work that is DONE has no backoff either.
         WorkState.DONE: frozenset(
             {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
         ),
@@ -207,7 +207,7 @@ WORK: Moves[WorkState] = Moves(
             {
                 WorkState.WAITING,
                 WorkState.READY,
-                WorkState.LATER,  # a failed output was held, and is released during the backoff
+                WorkState.RETRYABLE,  # a failed output was held, and is released during the backoff
                 WorkState.RUNNING,
                 WorkState.DONE,
             }
@@ -216,7 +216,7 @@ WORK: Moves[WorkState] = Moves(
     meanings={
         WorkState.WAITING: "An input is not ready, or an output may not be written.",
         WorkState.READY: "A worker can claim the lot.",
-        WorkState.LATER: (
+        WorkState.RETRYABLE: (
             "The last attempt failed, or a system that it needs is unavailable. Penstock retries "
             "it later."
         ),
@@ -232,7 +232,7 @@ WORK: Moves[WorkState] = Moves(
         "The work of one job on one lot. The state is derived from the status rows of the lot and "
         "written with them; every write checks this table. A worker claims READY work. An "
         "OpenLineage event can report that work is already running. Rewiring a job derives its "
-        "states again. READY and DONE end a backoff, so they never become LATER without a claim."
+        "states again. READY and DONE end a backoff, so they never become RETRYABLE without a claim."
     ),
 )
 

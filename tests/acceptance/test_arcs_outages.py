@@ -65,7 +65,7 @@ def test_store_outage_costs_no_try(site: ArcSite, wire: Wire) -> None:
     with site.engine():
         site.until(lambda: was_given_back(site))
         lot = site.lot("shout", LOT)
-        assert (lot.work, lot.attempts) == (WorkState.LATER, 0)
+        assert (lot.work, lot.attempts) == (WorkState.RETRYABLE, 0)
         with site.catalog.read() as tx:
             told = explain_work(tx, NS, "shout", LOT, site.plane.clock())
         assert "could not continue with lot" in told.sentence

@@ -284,7 +284,7 @@ CASES: dict[
     ],
     RUNNING: [(Status.RUNNING, 1, None, WorkState.RUNNING)],
     PARTIAL: [
-        (Status.ERROR, 2, None, WorkState.LATER),
+        (Status.ERROR, 2, None, WorkState.RETRYABLE),
         (Status.READY, 1, ManifestState.PARTIAL, WorkState.DONE),
     ],
     HELD: [(Status.HOLD, 2, None, WorkState.HELD), (None, 0, None, WorkState.HELD)],

@@ -41,8 +41,8 @@ def now(shop: Site, namespace: str | None = None) -> SystemOverview:
 
 
 def test_only_jobs_with_open_lots_are_told_of_the_busiest_first(shop: Site) -> None:
-    clean = JobStanding("ns", "clean", ready=2, waiting=0, later=1, held=1, running=1)
-    mart = JobStanding("ns", "mart", ready=0, waiting=2, later=0, held=0, running=0)
+    clean = JobStanding("ns", "clean", ready=2, waiting=0, retryable=1, held=1, running=1)
+    mart = JobStanding("ns", "mart", ready=0, waiting=2, retryable=0, held=0, running=0)
     assert now(shop).work == [clean, mart]
     assert not now(shop).at_least
 

@@ -113,7 +113,7 @@ def test_a_failure_says_which_try_it_was_and_when_the_next_is(site: Site) -> Non
     assert [kinds(cause) for cause in waits.causes] == [["later"]]
     site.now += 10 * SECOND
     found = site.why("a")
-    assert (found.state, found.runnable, kinds(found)) == ("LATER", False, ["later"])
+    assert (found.state, found.runnable, kinds(found)) == ("RETRYABLE", False, ["later"])
     assert "It is retried any moment: its backoff ended at" in found.sentence
 
 
@@ -234,7 +234,7 @@ def test_a_worker_that_finds_nothing_learns_why(site: Site) -> None:
     site.do(HoldWork("boss", "odd", "ns", "a", "3"))
     site.complete("a", "4")
     found = site.nothing("a")
-    assert (found.waiting, found.running, found.later, found.held_lots) == (0, 1, 1, 1)
+    assert (found.waiting, found.running, found.retryable, found.held_lots) == (0, 1, 1, 1)
     assert (found.held, found.next_at) == (None, format_time(NOON + 10 * SECOND))
     assert "1 lot is being worked on" in found.summary
     assert site.nothing("b").waiting == 2

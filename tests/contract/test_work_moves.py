@@ -37,8 +37,10 @@ def test_work_backs_off_only_after_a_claim(tmp_path: Path, before: WorkState) ->
         if before is WorkState.DONE:
             site.complete("clean", ["1"])
 
-        with pytest.raises(Conflict, match=f"work on lot 1 .* is {before} and cannot become LATER"):
-            site.do(Jump(WorkState.LATER))
+        with pytest.raises(
+            Conflict, match=f"work on lot 1 .* is {before} and cannot become RETRYABLE"
+        ):
+            site.do(Jump(WorkState.RETRYABLE))
 
         with site.catalog.read() as tx:
             assert get_work(tx, "ns", "clean", "1").state is before

@@ -122,9 +122,9 @@ def test_work_is_listed_by_state(penstock: Terminal, client: Client) -> None:
     next(iter(client.claims("shop/clean", owner="ann")))
     next(iter(client.claims("shop/clean", owner="ann"))).fail("no disk")
     shown = penstock("work", "list", "clean").text
-    for part in ("RUNNING", "ann", "LATER", "no disk", "READY", "1 of 5"):
+    for part in ("RUNNING", "ann", "RETRYABLE", "no disk", "READY", "1 of 5"):
         assert part in shown
-    late = penstock("work", "list", "clean", "--state", "LATER", "--json").document
+    late = penstock("work", "list", "clean", "--state", "RETRYABLE", "--json").document
     assert [work["lot"] for work in late["lots"]] == ["2"]
     assert penstock("work", "list", "clean", "--state", "LOST").code == 2
 

@@ -16,7 +16,7 @@ LOT = "20261115PT1H00"
 LATER_LOT = "20261115PT1H03"
 OF_MAKE = "namespace=shop/project=default/version=1/arc=make"  # its state keys
 COUNTS = {
-    *("running", "complete", "partial", "missing", "ready", "waiting", "later", "held"),
+    *("running", "complete", "partial", "missing", "ready", "waiting", "retryable", "held"),
     "atLeast",
 }
 

@@ -200,10 +200,10 @@ def test_a_worker_that_finds_nothing_learns_why(wired: Running) -> None:
     first, second, _ = claim(wired, count=3)
     call(wired, of_claim(first, "complete"), token=1)
     failed = call(wired, of_claim(second, "fail"), token=1, error="boom")
-    assert failed["state"] == "LATER"
+    assert failed["state"] == "RETRYABLE"
     answer = call(wired, f"{JOB}/claims", owner="w2")
     why = answer["why"]
-    assert (answer["claims"], why["running"], why["later"], why["waiting"]) == ([], 1, 1, 0)
+    assert (answer["claims"], why["running"], why["retryable"], why["waiting"]) == ([], 1, 1, 0)
     assert why["nextAt"] == failed["notBefore"]
     call(wired, f"{JOB}/hold", why="migration")
     held = call(wired, f"{JOB}/claims", owner="w2")["why"]["held"]
@@ -276,7 +276,7 @@ def test_many_claims_end_at_once_and_each_is_refused_alone(wired: Running) -> No
     (failed,) = call(wired, path("claims", "fail"), claims=refs, error="boom")["ended"]
     assert failed["error"] is None
     work = wired.client.get(f"{JOB}/lots/10").json()
-    assert (work["state"], work["error"], work["attempts"]) == ("LATER", "boom", 1)
+    assert (work["state"], work["error"], work["attempts"]) == ("RETRYABLE", "boom", 1)
 
 
 def test_who_goes_on_completes_and_claims_in_one_call(wired: Running) -> None:

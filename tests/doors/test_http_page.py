@@ -148,7 +148,7 @@ def test_a_standing_tells_of_failed_and_held_lots(food: Running) -> None:
     }
     assert {each["lot"]: each["error"] for each in now["stuck"]} == {"1": "", "2": "burnt"}
     work = now["work"][0]
-    assert (work["job"], work["ready"], work["held"], work["later"]) == ("bake", 1, 1, 1)
+    assert (work["job"], work["ready"], work["held"], work["retryable"]) == ("bake", 1, 1, 1)
     assert client.get(f"{at}/standing").json()["isArc"] is False
     assert client.get(f"{API}/namespaces/food/datasets/dough/standing").json() == {
         **{"held": None, "interval": None},

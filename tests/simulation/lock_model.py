@@ -118,8 +118,8 @@ class Model:
             return {"WAITING"}
         not_before = self.work[job, lot].not_before if (job, lot) in self.work else 0
         if not_before > self.now:
-            return {"LATER"}
-        return {"LATER", "READY"} if not_before > self.swept_at else {"READY"}
+            return {"RETRYABLE"}
+        return {"RETRYABLE", "READY"} if not_before > self.swept_at else {"READY"}
 
     def claim_on(self, job: str, lot: str) -> Claim | None:
         """Return the live claim of a job on a lot."""

@@ -25,7 +25,7 @@ def expected(
         return WorkState.DONE
     if set(inputs) - TO_READ or set(outputs) - TO_WRITE:
         return WorkState.WAITING
-    return WorkState.LATER if later else WorkState.READY
+    return WorkState.RETRYABLE if later else WorkState.READY
 
 
 def wrong(

@@ -53,8 +53,8 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
     )
     gated = _count_gated(tx, [row.job_id for row in arcs])
     counts = {}
-    for job_id, ready, waiting, later, held, tried, kept, failed, unmade, done, known in rows:
-        bounded = {"ready": ready, "waiting": waiting, "later": later, "held": held}
+    for job_id, ready, waiting, retryable, held, tried, kept, failed, unmade, done, known in rows:
+        bounded = {"ready": ready, "waiting": waiting, "retryable": retryable, "held": held}
         cut = [name for name, number in bounded.items() if number >= COUNTED_MAX]
         cut += ["partial"] if max(tried, gated.total()) >= COUNTED_MAX else []
         cut += ["missing"] if max(tried, unmade) >= COUNTED_MAX else []

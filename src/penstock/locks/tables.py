@@ -319,7 +319,7 @@ class LockTables:
     def list_due_retries(self, now: Micros, most: int) -> list[WorkRow]:
         """Return failed work whose backoff has ended."""
         stored = self._stored_work("due_work", now, most)
-        return [r for r in stored if r.state == WorkState.LATER and r.not_before <= now][:most]
+        return [r for r in stored if r.state == WorkState.RETRYABLE and r.not_before <= now][:most]
 
     def list_leases_ahead(self, latest: Micros, most: int) -> list[WorkRow]:
         """Return live claims that were acquired or renewed later than this."""
@@ -330,7 +330,9 @@ class LockTables:
     def list_retries_ahead(self, latest: Micros, most: int) -> list[WorkRow]:
         """Return failed work whose backoff ends later than this."""
         stored = self._stored_work("endless_work", latest, most)
-        return [r for r in stored if r.state == WorkState.LATER and r.not_before > latest][:most]
+        return [r for r in stored if r.state == WorkState.RETRYABLE and r.not_before > latest][
+            :most
+        ]
 
     def _stored_work(self, statement: str, now: Micros, most: int) -> list[WorkRow]:
         changed = {(row.job_id, row.lot): row for row in self.work.unstored()}

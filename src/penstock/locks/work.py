@@ -47,7 +47,7 @@ def classify(
         return WorkState.DONE
     if not all(map(readable, inputs)) or not all(map(writable, outputs)):
         return WorkState.WAITING
-    return WorkState.LATER if is_backing_off else WorkState.READY
+    return WorkState.RETRYABLE if is_backing_off else WorkState.READY
 
 
 def refresh(

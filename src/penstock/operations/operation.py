@@ -159,7 +159,11 @@ def elapsed(row: OperationRow, now: Micros) -> Micros:
 
 def is_active(work: WorkRow | None) -> bool:
     """Whether work that was set going runs, or will as soon as it can: it counts as running."""
-    return work is not None and work.state in (WorkState.READY, WorkState.RUNNING, WorkState.LATER)
+    return work is not None and work.state in (
+        WorkState.READY,
+        WorkState.RUNNING,
+        WorkState.RETRYABLE,
+    )
 
 
 class Operations(ABC, Generic[R, P]):

@@ -123,14 +123,14 @@ class JobStanding(Shape, frozen=True):
     job: str
     ready: int
     waiting: int
-    later: int
+    retryable: int
     held: int
     running: int
 
     @property
     def open(self) -> int:
         """The number of lots that are not done."""
-        return self.ready + self.waiting + self.later + self.held + self.running
+        return self.ready + self.waiting + self.retryable + self.held + self.running
 
 
 class StuckLot(Shape, frozen=True):

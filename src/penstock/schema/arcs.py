@@ -57,7 +57,7 @@ class ArcCounts(Shape, frozen=True):
     missing: int
     ready: int
     waiting: int
-    later: int
+    retryable: int
     held: int
     at_least: Sequence[str]
 

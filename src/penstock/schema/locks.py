@@ -107,7 +107,7 @@ class NoWorkReason(Shape, frozen=True):
     held: HeldWhole | None
     waiting: int
     running: int
-    later: int
+    retryable: int
     held_lots: int
     next_at: str | None
 

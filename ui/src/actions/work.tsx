@@ -131,7 +131,7 @@ export function WorkAction({
   const { state, owner } = work;
   const path = { namespace: work.namespace, job: work.job, lot: work.lot };
   if (state === "HELD") return <EndWorkHold {...path} heldLotOf={heldLotOf} />;
-  if (state === "LATER") return <RetryButton {...path} />;
+  if (state === "RETRYABLE") return <RetryButton {...path} />;
   if (state === "RUNNING") return <EndClaimButton {...path} owner={owner} />;
   if (state === "DONE") return <ResubmitButton {...path} />;
   return <HoldWorkButton {...path} />;

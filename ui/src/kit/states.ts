@@ -15,7 +15,7 @@ export const WORK_STATES = [
   "READY",
   "RUNNING",
   "WAITING",
-  "LATER",
+  "RETRYABLE",
   "HELD",
   "DONE",
 ] as const satisfies readonly Schemas["Work"]["state"][];
@@ -108,7 +108,7 @@ const LOOKS: Readonly<Record<string, Omit<Look, "word">>> = {
   PENDING: IDLE,
   RESUBMIT: WARN,
   WAITING: IDLE,
-  LATER: WARN,
+  RETRYABLE: WARN,
   // manifests and gaps
   complete: GOOD,
   partial: { tone: "warn", icon: "half" },

@@ -72,7 +72,7 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
         )}
         {ofMaker && <p>{ofMaker.sentence}</p>}
         {status === "HOLD" && <HoldNote dataset={dataset} lot={lot} />}
-        {why && (why.state === "HELD" || why.state === "LATER") && (
+        {why && (why.state === "HELD" || why.state === "RETRYABLE") && (
           <div className="row">
             {why.state === "HELD" ? (
               <EndWorkHold

@@ -8,7 +8,7 @@
 SELECT k.value,
     (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'READY' LIMIT :most) a),
     (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'WAITING' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'LATER' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'RETRYABLE' LIMIT :most) a),
     (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'HELD' LIMIT :most) a),
     (
         SELECT COUNT(*)
@@ -143,4 +143,4 @@ WHERE EXISTS (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'R
 
 -- name: soonest_retry
 -- Find when the next failed lot is tried again.
-SELECT w.not_before FROM lot_work w WHERE w.state = 'LATER' ORDER BY w.not_before LIMIT 1;
+SELECT w.not_before FROM lot_work w WHERE w.state = 'RETRYABLE' ORDER BY w.not_before LIMIT 1;

@@ -29,7 +29,7 @@ def explain_no_work(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
         held=show_hold(gate) if gate is not None else None,
         waiting=count[WorkState.WAITING],
         running=count[WorkState.RUNNING],
-        later=count[WorkState.LATER],
+        retryable=count[WorkState.RETRYABLE],
         held_lots=count[WorkState.HELD],
         next_at=time_or_none(next_at),
     )
@@ -48,7 +48,7 @@ def _summary(
         for state, what in (
             (WorkState.WAITING, "waiting for an input or an output"),
             (WorkState.RUNNING, "being worked on"),
-            (WorkState.LATER, "waiting for a retry"),
+            (WorkState.RETRYABLE, "waiting for a retry"),
             (WorkState.HELD, "held until a person releases them"),
         )
         if count[state]

@@ -245,7 +245,9 @@ def _gates(facts: WorkFacts) -> Iterable[Reason]:
 
 def _is_later(work: WorkRow, now: Micros) -> bool:
     """Whether the work backs off; after its time, the next sweep makes it READY."""
-    return work.state == WorkState.LATER or (work.state != WorkState.HELD and work.not_before > now)
+    return work.state == WorkState.RETRYABLE or (
+        work.state != WorkState.HELD and work.not_before > now
+    )
 
 
 def _later(facts: WorkFacts, work: WorkRow, now: Micros) -> Reason:

@@ -82,9 +82,9 @@ CREATE TABLE lot_work (
 ) WITHOUT ROWID;
 -- A lot on its way from READY to DONE is in few of these at a time. A claim is looked up by its run.
 CREATE INDEX lot_work_ready ON lot_work (job_id, rank, lot_key) WHERE state = 'READY';
-CREATE INDEX lot_work_stuck ON lot_work (job_id, state, rank, lot_key) WHERE state IN ('WAITING', 'LATER', 'HELD');
+CREATE INDEX lot_work_stuck ON lot_work (job_id, state, rank, lot_key) WHERE state IN ('WAITING', 'RETRYABLE', 'HELD');
 CREATE INDEX lot_work_leases ON lot_work (lease_until) WHERE state = 'RUNNING';
-CREATE INDEX lot_work_later ON lot_work (not_before) WHERE state = 'LATER';
+CREATE INDEX lot_work_later ON lot_work (not_before) WHERE state = 'RETRYABLE';
 CREATE INDEX lot_work_stale ON lot_work (job_id, lot_key) WHERE stale_since > 0;
 -- Lots that were tried, and are neither done nor running.
 CREATE INDEX lot_work_failed ON lot_work (job_id, lot) WHERE tries > 0 AND state <> 'DONE' AND state <> 'RUNNING';
@@ -95,7 +95,7 @@ CREATE INDEX lot_work_renewed ON lot_work ((lease_until - lease_seconds * 100000
 -- The predicates of partial indexes, word for word: SQLite uses the index only then. The LIMIT and
 -- the ORDER BY of running_work keep SQLite on the index of leases. Otherwise it would look for the
 -- claims of one job among all its finished lots. No table reaches the limit.
-CREATE VIEW stuck_work AS SELECT w.* FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD');
+CREATE VIEW stuck_work AS SELECT w.* FROM lot_work w WHERE w.state IN ('WAITING', 'RETRYABLE', 'HELD');
 CREATE VIEW running_work AS SELECT w.* FROM lot_work w WHERE w.state = 'RUNNING' ORDER BY w.lease_until LIMIT 10000000;
 
 -- Jobs with READY lots, and jobs with lots that wait or are stuck, each job once. The recursion jumps

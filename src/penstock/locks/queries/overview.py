@@ -122,7 +122,7 @@ def _stuck(row: Row, held_lots: Mapping[tuple[str, str], EntityId]) -> StuckLot:
 
 
 def _counts(job: JobStanding) -> tuple[int, ...]:
-    return job.ready, job.waiting, job.later, job.held
+    return job.ready, job.waiting, job.retryable, job.held
 
 
 def _hours(tx: Transaction, namespace: str | None, now: Micros) -> list[LotHour]:
@@ -141,7 +141,7 @@ def _hours(tx: Transaction, namespace: str | None, now: Micros) -> list[LotHour]
 _COUNTED = (
     WorkState.READY,
     WorkState.WAITING,
-    WorkState.LATER,
+    WorkState.RETRYABLE,
     WorkState.HELD,
     WorkState.RUNNING,
 )

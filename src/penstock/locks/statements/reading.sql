@@ -33,7 +33,7 @@ SELECT 'WAITING', COUNT(*), 0 FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = 
 UNION ALL
 SELECT 'HELD', COUNT(*), 0 FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'HELD' LIMIT :most) d
 UNION ALL
-SELECT 'LATER', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_before FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'LATER' LIMIT :most) e
+SELECT 'RETRYABLE', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_before FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'RETRYABLE' LIMIT :most) e
 
 -- name: read_claim_namespaces
 -- Find the namespaces of the jobs of these runs.

@@ -17,7 +17,7 @@ open_job (job_id) AS (
 SELECT whole.total, page.namespace, page.name,
     (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'READY' LIMIT :most) a),
     (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'WAITING' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'LATER' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'RETRYABLE' LIMIT :most) a),
     (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'HELD' LIMIT :most) a),
     COALESCE(n.total, 0)
 FROM (SELECT COUNT(*) AS total FROM open_job) whole
@@ -49,7 +49,7 @@ FROM (
     SELECT p.*, j.namespace, j.name, l.tries_max, l.inputs, l.outputs
     FROM (
         SELECT v.* FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) k JOIN stuck_work v ON v.job_id = k.job_id
-        WHERE v.state IN ('LATER', 'HELD')
+        WHERE v.state IN ('RETRYABLE', 'HELD')
         LIMIT :most
     ) p
     JOIN jobs j ON j.id = p.job_id

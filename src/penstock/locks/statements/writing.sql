@@ -82,7 +82,7 @@ LIMIT :most;
 -- List work whose back-off has ended.
 SELECT {columns lot_work w}
 FROM lot_work w
-WHERE w.state = 'LATER' AND w.not_before <= :now
+WHERE w.state = 'RETRYABLE' AND w.not_before <= :now
 ORDER BY w.not_before
 LIMIT :most;
 
@@ -97,7 +97,7 @@ LIMIT :most;
 -- List work whose back-off ends later than a time.
 SELECT {columns lot_work w}
 FROM lot_work w
-WHERE w.state = 'LATER' AND w.not_before > :now
+WHERE w.state = 'RETRYABLE' AND w.not_before > :now
 LIMIT :most;
 
 -- name: sweep_is_due
@@ -105,8 +105,8 @@ LIMIT :most;
 -- server whose clock was far ahead has left such leases, back-offs or clocks.
 SELECT CASE WHEN EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND w.lease_until <= :now)
               OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND w.lease_until - w.lease_seconds * 1000000 > :renewed_at_most)
-              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'LATER' AND w.not_before <= :now)
-              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'LATER' AND w.not_before > :not_before_at_most)
+              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RETRYABLE' AND w.not_before <= :now)
+              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RETRYABLE' AND w.not_before > :not_before_at_most)
               OR EXISTS (SELECT 1 FROM lot_clocks c WHERE c.due_at <= :now OR c.due_at > :due_at_most)
             THEN 1 ELSE 0 END;
 

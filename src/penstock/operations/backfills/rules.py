@@ -34,7 +34,7 @@ _RERUN = {
 }
 _OF_WORK = {
     WorkState.RUNNING: Standing.RUNNING,
-    WorkState.LATER: Standing.FAILED,
+    WorkState.RETRYABLE: Standing.FAILED,
     WorkState.READY: Standing.READY,
     WorkState.WAITING: Standing.WAITING,
 }

@@ -231,7 +231,7 @@ def _state_note(each: AffectedWork) -> str:
             return rules.ON_HOLD
         case WorkState.HELD:
             return f"is out of tries: {row.error}" if row.error else "is held for a newer input"
-        case WorkState.LATER:
+        case WorkState.RETRYABLE:
             return f"failed, and is retried: {row.error}"
         case WorkState.WAITING:
             return "waits for an input, or for an output to be free"

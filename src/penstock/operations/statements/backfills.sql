@@ -44,7 +44,7 @@ LIMIT :most;
 -- name: open_lots_to_repair
 -- List the lots of a job that are ready, running or retryable, and the finished lots that an
 -- output lacks. Lots that wait for an input are not missing yet.
-SELECT a.lot FROM (SELECT w.lot FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'LATER' ORDER BY w.rank, w.lot_key LIMIT :most) a
+SELECT a.lot FROM (SELECT w.lot FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'RETRYABLE' ORDER BY w.rank, w.lot_key LIMIT :most) a
 UNION ALL
 SELECT a.lot FROM (SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.unmade = 1 ORDER BY w.lot LIMIT :most) a
 UNION ALL

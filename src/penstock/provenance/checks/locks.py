@@ -98,7 +98,7 @@ def _whole(unmade: int) -> str:
 
 
 def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
-    if row.state == WorkState.LATER and state == WorkState.READY:
+    if row.state == WorkState.RETRYABLE and state == WorkState.READY:
         return 0 < row.not_before <= now  # lease expiry is due
     return row.state == state
 

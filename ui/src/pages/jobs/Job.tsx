@@ -117,7 +117,7 @@ function StuckLots({ job }: { job: Schemas["Job"] }) {
   );
   const parts = [
     { state: "HELD", lots: work?.held ?? 0, word: "on hold" },
-    { state: "LATER", lots: work?.later ?? 0, word: "to retry later" },
+    { state: "RETRYABLE", lots: work?.retryable ?? 0, word: "to retry later" },
   ];
   return (
     <>

@@ -204,7 +204,7 @@ function OpenJobs({ namespace, words }: { namespace: string | null; words: strin
                   },
                   {
                     title: "retry later",
-                    cell: (job) => number(job.later),
+                    cell: (job) => number(job.retryable),
                     width: "90px",
                     end: true,
                   },

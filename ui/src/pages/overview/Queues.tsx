@@ -78,7 +78,7 @@ function parts(job: Schemas["JobStanding"]): Bar["parts"] {
     { tone: "active", word: "running", value: job.running },
     { tone: "good", word: "ready", value: job.ready },
     { tone: "idle", word: "waiting", value: job.waiting },
-    { tone: "warn", word: "to retry later", value: job.later },
+    { tone: "warn", word: "to retry later", value: job.retryable },
     { tone: "held", word: "on hold", value: job.held },
   ];
 }

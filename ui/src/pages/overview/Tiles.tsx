@@ -35,7 +35,7 @@ function lateAddress({ late }: Now): string {
 
 function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly Tile[] {
   const tally = queue?.tally ?? undefined; // null for a key of one namespace
-  const sum = (name: "ready" | "waiting" | "later" | "held" | "running") =>
+  const sum = (name: "ready" | "waiting" | "retryable" | "held" | "running") =>
     now.work.reduce((all, job) => all + job[name], 0);
   const lots = (value: number | undefined, to: string): Part => ({
     value,
@@ -110,10 +110,10 @@ function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly 
       ],
     },
     {
-      state: "LATER",
+      state: "RETRYABLE",
       label: "Retry later",
       hint: "failed lots with a retry ahead",
-      parts: [lots(sum("later"), "/jobs?open=1")],
+      parts: [lots(sum("retryable"), "/jobs?open=1")],
     },
     {
       state: "RUNNING",

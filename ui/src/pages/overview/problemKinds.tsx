@@ -40,7 +40,7 @@ export function stuckLotProblem(lot: Schemas["StuckLot"]): Problem {
         {lot.error || (lot.held ? `On hold: ${lot.held}` : "It failed without a message.")}{" "}
         <span className="faint">
           {outOfTries && `· Out of tries (${lot.attempts} of ${lot.attemptsMax}).`}
-          {lot.state === "LATER" && (
+          {lot.state === "RETRYABLE" && (
             <>
               · Try {lot.attempts} of {lot.attemptsMax}; again <Time at={lot.notBefore} />.
             </>

@@ -55,7 +55,7 @@ export function useSources(now: Now): Sources {
     ["held batches", heldBatches],
     ["failed batches", failedBatches],
   ];
-  const stuck = now.work.reduce((sum, job) => sum + job.later + job.held, 0);
+  const stuck = now.work.reduce((sum, job) => sum + job.retryable + job.held, 0);
   return {
     queue: queue.data,
     heldLots: heldLots.data,
