@@ -232,7 +232,8 @@ WORK: Moves[WorkState] = Moves(
         "The work of one job on one lot. The state is derived from the status rows of the lot and "
         "written with them; every write checks this table. A worker claims READY work. An "
         "OpenLineage event can report that work is already running. Rewiring a job derives its "
-        "states again. READY and DONE end a backoff, so they never become RETRYABLE without a claim."
+        "states again. READY and DONE end a backoff, so they never become RETRYABLE without a "
+        "claim."
     ),
 )
 
