@@ -89,10 +89,10 @@ class Flow:
     def hold(self, dataset: str, why: str = "bad data") -> HoldEntry | None:
         return self.do(HoldLot("ann", why, NS, dataset, LOT))
 
-    def unhold(self, dataset: str) -> None:
+    def release_hold(self, dataset: str) -> None:
         self.do(HoldLot("ben", "mended", NS, dataset, LOT, hold=False))
 
-    def unhold_work(self, job: str) -> None:
+    def release_work(self, job: str) -> None:
         self.do(HoldWork("ben", "it is good as it is", NS, job, LOT, hold=False))
 
     def resubmit(self, job: str) -> None:

@@ -43,7 +43,7 @@ def test_what_was_made_of_a_lot_is_held_whatever_its_job_reads_and_makes_by_now(
     flow.wire("report_it", ["raw", "mart"], ["other"])
     flow.hold("raw", "wrong currency")
     assert flow.statuses(*ALL) == ["HOLD"] * 4
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.statuses(*ALL) == ["READY"] * 4
 
 
@@ -76,7 +76,7 @@ def test_a_second_hold_is_kept_with_its_reason_and_one_release_ends_both(flow: F
     assert [entry.why for entry in flow.log("clean") if entry.action == "hold"] == [
         f"lot {LOT} of ns/raw, which it was made from, is held: first"
     ]
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.statuses(*ALL) == ["READY"] * 4
 
 
@@ -87,7 +87,7 @@ def test_a_second_hold_of_work_is_kept_with_its_reason(flow: Flow) -> None:
         flow.do(HoldWork("ann", why, NS, "clean_it", LOT))
     assert flow.audited("work hold") == ["second, legal", "first"]
     assert "second, legal" in flow.why("clean_it").sentence
-    flow.unhold_work("clean_it")
+    flow.release_work("clean_it")
     assert flow.state("clean_it") is WorkState.READY
 
 
@@ -95,9 +95,9 @@ def test_it_is_let_go_after_what_it_was_made_from(flow: Flow) -> None:
     make_diamond(flow)
     flow.wire("read_it", ["report"], [])
     flow.hold("raw")
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.statuses(*ALL) == ["READY"] * 4
-    assert flow.order("unhold") == ["raw", "clean", "mart", "report"]
+    assert flow.order("release hold") == ["raw", "clean", "mart", "report"]
     assert [flow.log(dataset)[-1].who for dataset in ALL[1:]] == ["ben"] * 3
     assert flow.told("report")[-1] == "published"
     assert flow.why("read_it").runnable
@@ -107,7 +107,7 @@ def test_a_derived_lot_is_not_let_go_alone(flow: Flow) -> None:
     make_diamond(flow)
     flow.hold("raw")
     with pytest.raises(Conflict, match="was made from lot 2026-11-15 of ns/raw, which is held"):
-        flow.unhold("report")
+        flow.release_hold("report")
     assert flow.status("report") == "HOLD"
 
 
@@ -116,12 +116,12 @@ def test_holds_and_releases_at_once_leave_nothing_held_for_nothing(flow: Flow) -
 
     def change(number: int) -> None:
         with suppress(Conflict):  # what it was made from is held
-            (flow.hold if number % 2 else flow.unhold)(ALL[number % 3])
+            (flow.hold if number % 2 else flow.release_hold)(ALL[number % 3])
 
     with ThreadPoolExecutor(4) as people:
         list(people.map(change, range(60)))
     for dataset in ALL[:3]:  # each after what it was made from
-        flow.unhold(dataset)
+        flow.release_hold(dataset)
     assert flow.statuses(*ALL) == ["READY"] * 4
     flow.check()
 
@@ -133,15 +133,15 @@ def test_what_is_held_for_two_lots_waits_for_both(flow: Flow, first: str) -> Non
     flow.hold(first)
     flow.hold(second)
     if first == "clean":  # raw is free, but clean is held for itself
-        flow.unhold("raw")
+        flow.release_hold("raw")
         assert flow.statuses(*ALL) == ["READY", "HOLD", "HOLD", "HOLD"]
-        flow.unhold("clean")
+        flow.release_hold("clean")
     else:
         with pytest.raises(Conflict, match="ns/raw"):
-            flow.unhold("clean")
-        flow.unhold("raw")
+            flow.release_hold("clean")
+        flow.release_hold("raw")
         assert flow.statuses(*ALL) == ["READY", "HOLD", "HOLD", "HOLD"]
-        flow.unhold("clean")
+        flow.release_hold("clean")
     assert flow.statuses(*ALL) == ["READY"] * 4
 
 
@@ -150,7 +150,7 @@ def test_to_hold_twice_and_let_go_once_is_enough(flow: Flow) -> None:
     flow.hold("clean")
     flow.hold("clean")
     assert flow.order("hold") == ["clean", "mart", "report"]
-    flow.unhold("clean")
+    flow.release_hold("clean")
     assert flow.statuses(*ALL) == ["READY"] * 4
 
 
@@ -165,7 +165,7 @@ def test_what_is_being_made_is_held_when_it_is_published(flow: Flow) -> None:
     assert flow.status("clean") == "HOLD"
     assert flow.told("clean") == ["announced"]
     assert flow.state("mart_it") is WorkState.WAITING
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.told("clean") == ["announced", "published"]
     flow.run("mart_it")
 
@@ -175,7 +175,7 @@ def test_what_is_let_go_while_it_is_made_is_not_held(flow: Flow) -> None:
     flow.register("raw")
     claim = flow.claim("clean_it")
     flow.hold("raw")
-    flow.unhold("raw")
+    flow.release_hold("raw")
     flow.complete(claim)
     assert flow.status("clean") == "READY"
 
@@ -187,10 +187,10 @@ def test_what_fails_while_its_input_is_held_is_tried_when_that_is_let_go(flow: F
     flow.hold("raw")
     flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "no luck"))
     assert flow.state("clean_it") is WorkState.WAITING
-    flow.unhold("raw")
+    flow.release_hold("raw")
     flow.run("clean_it")
     flow.hold("raw")
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.status("clean") == "READY"
 
 
@@ -202,7 +202,7 @@ def test_a_lot_out_of_tries_that_is_held_too_waits_for_both(flow: Flow) -> None:
     flow.hold("clean")
     flow.do(HoldWork("ben", "try again", NS, "clean_it", LOT, hold=False))
     assert flow.state("clean_it") is WorkState.WAITING
-    flow.unhold("clean")
+    flow.release_hold("clean")
     flow.run("clean_it")
     assert flow.status("clean") == "READY"
 
@@ -213,7 +213,7 @@ def test_rewiring_while_held_lets_nothing_be_held_for_ever(flow: Flow) -> None:
     flow.wire("mart_it", ["other"], ["mart"])
     flow.wire("report_it", ["mart"], ["report"])
     assert flow.statuses("mart", "report") == ["HOLD", "HOLD"]
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.statuses(*ALL) == ["READY"] * 4
 
 
@@ -266,7 +266,7 @@ def test_what_was_made_of_a_lot_is_held_also_while_one_between_is_made_again(flo
     flow.resubmit("clean_it")
     flow.hold("raw", "wrong currency")
     assert flow.statuses(*ALL) == ["HOLD", "RESUBMIT", "HOLD", "HOLD"]
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.statuses(*ALL) == ["READY", "RESUBMIT", "READY", "READY"]
     claim = flow.claim("clean_it")
     flow.do(FailClaims((ClaimRef(claim.id, claim.token),), "disk full"))

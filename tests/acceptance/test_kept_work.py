@@ -34,7 +34,7 @@ def test_a_job_that_reads_nothing_is_kept_from_a_lot(flow: Flow) -> None:
     assert flow.state("make") is WorkState.HELD
     with pytest.raises(Conflict, match="is HELD"):
         flow.claim("make")
-    flow.unhold_work("make")
+    flow.release_work("make")
     flow.run("make")
     assert flow.status("made") == "READY"
 
@@ -52,7 +52,7 @@ def test_what_was_made_and_is_held_says_nothing_of_the_job(flow: Flow) -> None:
     flow.run("make")
     flow.hold("made")
     assert flow.state("make") is WorkState.DONE
-    flow.unhold("made")
+    flow.release_hold("made")
     assert (flow.state("make"), flow.status("made")) == (WorkState.DONE, "READY")
 
 
@@ -63,7 +63,7 @@ def test_a_job_that_is_wired_elsewhere_is_kept_from_the_lot_all_the_same(flow: F
     flow.wire("make", ["other"], ["made"])
     flow.register("other")
     assert flow.state("make") is WorkState.HELD
-    flow.unhold_work("make")
+    flow.release_work("make")
     flow.run("make")
 
 
@@ -76,7 +76,7 @@ def test_a_lot_that_is_out_of_tries_can_be_kept_too(flow: Flow) -> None:
     assert (held.action, held.who, held.why) == ("hold", "ann", "auditors look at it")
     with flow.catalog.read() as tx:
         assert [entry.action for entry in audit.entries(tx, limit=1, offset=0)] == ["work hold"]
-    flow.unhold_work("make")
+    flow.release_work("make")
     assert flow.state("make") is WorkState.READY
 
 
@@ -86,7 +86,7 @@ def test_a_lot_that_is_done_stays_so_while_its_job_is_kept_from_it(flow: Flow) -
     flow.run("make")
     keep(flow)
     assert (flow.state("make"), flow.status("made")) == (WorkState.HELD, "READY")
-    flow.unhold_work("make")
+    flow.release_work("make")
     assert flow.state("make") is WorkState.DONE
     keep(flow)
     flow.resubmit("make")
@@ -99,7 +99,7 @@ def test_a_lot_that_is_done_stays_so_while_its_job_is_kept_from_it(flow: Flow) -
         HoldWork("ben", "seen", NS, "make", LOT, hold=False),
         ResubmitLots("ben", "again", NS, "make", (LOT,)),
     ],
-    ids=["unhold", "resubmit"],
+    ids=["release", "resubmit"],
 )
 def test_another_server_lets_go_what_this_one_kept(
     flow: Flow, let_go: HoldWork | ResubmitLots

@@ -53,9 +53,9 @@ def _resubmitted(framework: LotCalls) -> None:
     framework.act("JobP", "1", "resubmit")
 
 
-def _rerun(framework: LotCalls) -> None:
+def _resubmit_again(framework: LotCalls) -> None:
     _ready(framework)
-    framework.act("JobP", "1", "rerun")
+    framework.act("JobP", "1", "resubmit")
 
 
 def _held(framework: LotCalls) -> None:
@@ -70,7 +70,7 @@ def _held(framework: LotCalls) -> None:
         (_running, "RUNNING", False, False),
         (_ready, "READY", True, False),
         (_resubmitted, "RESUBMIT", False, True),
-        (_rerun, "RESUBMIT", False, True),
+        (_resubmit_again, "RESUBMIT", False, True),
         (_failed, "ERROR", False, True),
         (_held, "HOLD", False, False),
     ],
@@ -177,7 +177,7 @@ def test_to_release_a_lock(framework: LotCalls) -> None:
     framework.register(A, "1")
     lost = framework.claim_one("JobA", "one")
 
-    framework.act("JobA", "1", "release")
+    framework.act("JobA", "1", "end-claim")
 
     assert framework.live(job="JobA") == []
     assert framework.input(A, "1", "JobA") == "ERROR"
@@ -314,7 +314,7 @@ def test_scenario_3_previous_job_failed_undetected(framework: LotCalls) -> None:
     framework.fail(_dependent(framework), "the data of JobA is invalid")
     invalid = framework.lot(A, "1")["version"]
 
-    framework.act("JobA", "1", "rerun")
+    framework.act("JobA", "1", "resubmit")
 
     assert framework.output(A, "1") == "RESUBMIT"
     # JobB is in ERROR: its job-local lock is free, and only the chunk itself cannot be read.

@@ -153,7 +153,7 @@ def test_a_reported_run_that_is_released_has_the_shape_that_its_events_told(
     framework: LotCalls, reporter: Reporter
 ) -> None:
     run = reporter.start(DAY)
-    framework.act(JOB, DAY, "release")
+    framework.act(JOB, DAY, "end-claim")
     found = framework.calls.run(run)
     assert (found["state"], found["jobVersion"]["name"]) == ("ABORTED", JOB)
     job = framework.calls.job(JOB)
@@ -207,7 +207,7 @@ def test_a_run_works_on_several_lots(framework: LotCalls, reporter: Reporter) ->
         ("1", run), ("2", blocking), ("3", run),
     }  # fmt: skip
     assert [entry["lot"] for entry in conflicts(framework)] == ["2"]
-    framework.act(JOB, "3", "release")
+    framework.act(JOB, "3", "end-claim")
     assert framework.calls.run(run)["state"] == "RUNNING"
     reporter.send(RunState.COMPLETE, run)
     assert [framework.output(CLEAN, lot) for lot in "123"] == ["READY", "RUNNING", "ERROR"]
@@ -279,7 +279,7 @@ def test_a_lot_that_was_taken_from_a_run_is_not_given_to_it_again(
     """The run goes on with its other lot, and says at its end that it has made both."""
     other = "2024-10-16"
     run = reporter.start(DAY, other)
-    framework.act(JOB, other, "release")
+    framework.act(JOB, other, "end-claim")
     reporter.send(RunState.RUNNING, run, reads={RAW: [DAY, other]}, writes={CLEAN: [DAY, other]})
     assert [claim["lot"] for claim in framework.live(job=JOB)] == [DAY]
     reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY, other]})
@@ -298,7 +298,7 @@ def test_a_run_that_only_ends_does_not_publish_what_was_taken_from_it(
     framework.wire(JOB, [], [CLEAN])
     run = new_run_id()
     reporter.send(RunState.START, run, penstock_lot=LotsRunFacet(lots=[DAY, other]))
-    framework.act(JOB, other, "release")
+    framework.act(JOB, other, "end-claim")
     reporter.send(RunState.COMPLETE, run)
     assert (framework.output(CLEAN, DAY), framework.output(CLEAN, other)) == ("READY", "ERROR")
 

@@ -90,7 +90,7 @@ def test_a_lot_that_is_out_of_tries_waits_for_a_person(
     run = reporter.start(DAY)
     assert framework.live(job=JOB) == []
     assert [entry["run"] for entry in conflicts(framework)] == [run]
-    framework.act(JOB, DAY, "unhold")
+    framework.act(JOB, DAY, "release")
     reporter.send(RunState.RUNNING, run, writes={CLEAN: [DAY]})
     assert [lock["claim"] for lock in framework.live(job=JOB)] == [run]
 

@@ -273,7 +273,7 @@ def test_a_lot_held_by_lineage_and_for_its_checks_waits_for_both(flow: Flow) -> 
     claim = flow.claim("clean_it")
     flow.hold("raw")
     flow.publish(claim, FAIL)
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.status("clean") == "HOLD"
     accept_in(flow, "clean")
     assert flow.status("clean") == "READY"
@@ -287,7 +287,7 @@ def test_a_lot_that_is_accepted_while_somebody_holds_it_stays_held(flow: Flow) -
     flow.hold("clean")
     accept_in(flow, "clean")
     assert (flow.status("clean"), flow.told("clean")) == ("HOLD", ["announced"])
-    flow.unhold("clean")
+    flow.release_hold("clean")
     assert (flow.status("clean"), flow.told("clean")[-1]) == ("READY", "published")
 
 
@@ -312,7 +312,7 @@ def test_a_lot_that_is_to_be_made_anew_is_so_when_its_checks_are_accepted(flow: 
     flow.publish(flow.claim("clean_it"), FAIL)
     flow.hold("raw")
     flow.register("dim")  # a newer one, for which it is to be made again
-    flow.unhold("raw")
+    flow.release_hold("raw")
     assert flow.status("clean") == "HOLD"
     accept_in(flow, "clean")
     assert (flow.status("clean"), flow.state("clean_it")) == ("RESUBMIT", WorkState.READY)

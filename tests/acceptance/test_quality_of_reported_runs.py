@@ -83,7 +83,7 @@ def test_an_assertion_that_fails_on_an_output_holds_it(reported: Flow, side: str
     assert "failed: not_null of amount" in reported.why("mart_it").sentence
     assert reported.told("clean") == ["announced"]
     with pytest.raises(Conflict, match="accept it"):
-        reported.unhold("clean")
+        reported.release_hold("clean")
     let(reported, "clean")
     assert reported.told("clean") == ["announced", "published"]
     reported.run("mart_it")
@@ -196,10 +196,10 @@ def test_what_somebody_holds_and_fails_a_check_waits_for_both(reported: Flow) ->
     reported.hold("clean")
     report(reported, "COMPLETE", run, "checker", [asserted("clean", False, INPUT)], [])
     with pytest.raises(Conflict, match="checks of it failed"):
-        reported.unhold("clean")
+        reported.release_hold("clean")
     let(reported, "clean")
     assert reported.status("clean") == "HOLD"
-    reported.unhold("clean")
+    reported.release_hold("clean")
     assert reported.status("clean") == "READY"
 
 
@@ -229,5 +229,5 @@ def test_what_was_made_of_a_lot_that_failed_waits_for_a_person_if_its_job_reads_
     flow.run("load")
     flow.register("better")
     assert flow.statuses("raw", "clean") == ["READY", "HOLD"]
-    flow.unhold("clean")
+    flow.release_hold("clean")
     assert flow.statuses("raw", "clean") == ["READY", "READY"]

@@ -68,16 +68,16 @@ def test_a_stale_lot_waits_for_a_person_who_may_keep_it(flow: Flow) -> None:
     told = flow.why("mart_it")
     assert "is held by 'penstock'" in told.sentence
     assert "an input has a newer version of lot 2026-11-15" in told.sentence
-    flow.unhold_work("mart_it")
+    flow.release_work("mart_it")
     assert (flow.state("mart_it"), flow.stale()) == (DONE, ["mart_it"])
 
 
 def test_what_was_kept_is_not_held_again_for_the_same_version(flow: Flow) -> None:
     make_pair(flow, Stale.HOLD)
     remake(flow)
-    flow.unhold_work("mart_it")
+    flow.release_work("mart_it")
     flow.hold("clean")
-    flow.unhold("clean")
+    flow.release_hold("clean")
     flow.wire("other", ["clean"], ["else"])
     assert flow.state("mart_it") is DONE
     remake(flow)
@@ -149,7 +149,7 @@ def test_a_held_lot_is_made_again_when_it_is_let_go(flow: Flow) -> None:
     flow.hold("mart")
     remake(flow)
     assert (flow.state("mart_it"), flow.status("mart")) == (WAITING, "HOLD")
-    flow.unhold("mart")
+    flow.release_hold("mart")
     assert (flow.state("mart_it"), flow.status("mart")) == (READY, "RESUBMIT")
     flow.run("mart_it")
 

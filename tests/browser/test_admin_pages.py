@@ -219,7 +219,7 @@ def test_audit_log_updates_and_is_searched(tab: Tab, mill: Mill) -> None:
     mill.call("POST", *at, "hold", json={"why": "the miller sleeps"})
     row = tab.page.locator("main [role=row]", has_text="the miller sleeps")
     expect(row).to_be_visible()
-    mill.call("POST", *at, "unhold", json={"why": "he is awake"})
+    mill.call("POST", *at, "release", json={"why": "he is awake"})
     tab.page.get_by_role("searchbox").fill("miller")
     expect(tab.page).to_have_url(re.compile("q=miller"))
     expect(tab.page.locator("main [role=row]", has_text="he is awake")).to_have_count(0)

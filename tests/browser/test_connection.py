@@ -161,6 +161,6 @@ def test_page_polls_without_the_event_stream(browser: Browser, scene: Scene) -> 
         page.unroute(STREAM)
         page.clock.fast_forward(LONG_MS)
         expect(liveness).to_have_text("Live")
-        scene.call("POST", *at, "unhold", json={"why": "the stream is up"})
+        scene.call("POST", *at, "release", json={"why": "the stream is up"})
         expect(page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
         opened.forgive("503")

@@ -45,7 +45,7 @@ def test_every_hold_is_a_problem(mill_tab: Tab, mill: Mill) -> None:
     renewed = {"lots": [HOURS[3]], "renew": True}
     mill.call("POST", "namespaces", MILL, "datasets", GRAIN, "lots", json=renewed)
     stops = (
-        (lot, "hold", "unhold", "it is damp"),
+        (lot, "hold", "release", "it is damp"),
         (("ingest", "collections", SACKS), "hold", "release", "the shed is full"),
         (("ingest", "queue"), "hold", "release", "the road is closed"),
     )
@@ -155,4 +155,4 @@ def test_lots_with_free_names_are_below_the_grid(mill_tab: Tab, mill: Mill) -> N
     expect(others).to_contain_text("bid0000009999")
     others.get_by_role("link", name="bid0000009999").click()
     expect(mill_tab.page.locator("main")).to_contain_text("it is not weighed yet")
-    mill.call("POST", *dataset, "lots", "bid0000009999", "unhold", json={"why": "weighed"})
+    mill.call("POST", *dataset, "lots", "bid0000009999", "release", json={"why": "weighed"})

@@ -74,7 +74,7 @@ def test_plan_has_condition_and_action_of_each_lot(arcs: ArcSite) -> None:
     broken_chain(arcs)
     found = arcs.backfills.plan("ns", "copy", FIRST, LAST)
     assert [(line.lot[12:], line.now, line.action) for line in found.lines] == [
-        ("02", Standing.OUT_OF_TRIES, BackfillAction.UNHOLD),
+        ("02", Standing.OUT_OF_TRIES, BackfillAction.RELEASE),
         ("03", Standing.FAILED, BackfillAction.RETRY),
         ("04", Standing.HELD, BackfillAction.LEAVE),
         ("05", Standing.RUNNING, BackfillAction.FOLLOW),
@@ -173,7 +173,7 @@ def test_touched_lots_are_in_the_audit_log(arcs: ArcSite) -> None:
     }
     assert told == {
         ("start backfill", "ns/copy"),
-        ("work unhold", LOTS[2]),
+        ("work release hold", LOTS[2]),
         ("lot resubmit", LOTS[3]),
         ("lot resubmit", LOTS[8]),
     }

@@ -76,7 +76,7 @@ def test_plan_has_all_failed_and_missing_lots(arcs: ArcSite) -> None:
     plan = arcs.backfills.plan("ns", "letters")
 
     assert [(line.lot, line.now, line.action) for line in plan.lines] == [
-        (FAILED, Standing.OUT_OF_TRIES, BackfillAction.UNHOLD),
+        (FAILED, Standing.OUT_OF_TRIES, BackfillAction.RELEASE),
         (LATER, Standing.FAILED, BackfillAction.RETRY),
         (HELD, Standing.HELD, BackfillAction.LEAVE),
         (FRESH, Standing.READY, BackfillAction.RUN),

@@ -19,7 +19,7 @@ from tests.simulation.tables import STATEMENTS
 pytestmark = pytest.mark.xdist_group("audit_cost")
 
 COUNT = 20_000
-USUAL = ("hold lot", "unhold lot", "resubmit", "priority 5")
+USUAL = ("hold lot", "release lot", "resubmit", "priority 5")
 # Long ago, so that a scan by time reaches them last.
 RARE = [
     AuditEntry(1, "boss", "key create", "etl", ""),

@@ -27,7 +27,7 @@ def hold(site: Site) -> None:
     site.do(HoldWork("boss", "auditors look at it", "ns", "a", "9"))
 
 
-def unhold(site: Site) -> None:
+def release_hold(site: Site) -> None:
     site.now += SECOND
     site.do(HoldWork("ben", "they are through", "ns", "a", "9", hold=False))
 
@@ -61,7 +61,7 @@ def test_who_lets_go_of_a_lot_that_is_held_again_does_not_hold_it(site: Site) ->
     site.complete("a")
     renew(site)
     renew(site)
-    unhold(site)
+    release_hold(site)
     found = site.why("a")
     assert found.state == "HELD"
     assert (found.reasons[0].kind, found.reasons[0].who) == ("held_lot", "penstock")
@@ -75,7 +75,7 @@ def test_a_lot_that_went_stale_while_it_was_held_by_hand_is_held_for_that(site: 
     hold(site)
     renew(site)
     assert "is held by 'boss'" in site.why("a").sentence
-    unhold(site)
+    release_hold(site)
     reason = site.why("a").reasons[0]
     assert reason.who == "penstock"
     assert "Release the hold to keep" in reason.sentence
@@ -87,14 +87,14 @@ def test_the_log_tells_that_a_lot_was_let_go_before_it_was_held_again(site: Site
     site.complete("a")
     hold(site)
     renew(site)
-    unhold(site)
+    release_hold(site)
     with site.catalog.read() as tx:
         log = [
             (row.action, row.was, row.became) for row in list_log_of_job(tx, "ns", "a", "9", 3, 0)
         ]
     assert log == [
         ("hold", "DONE", "HELD"),
-        ("unhold", "HELD", "DONE"),
+        ("release hold", "HELD", "DONE"),
         ("hold", "DONE", "HELD"),
     ]
 

@@ -89,8 +89,8 @@ def test_backfills_and_gaps(server: Running, tmp_path: Path) -> None:
     for line in shown.splitlines():
         assert line.rstrip(" …") in said
     planned, *free = re.findall(r"^it would: (.*)$", said, re.MULTILINE)
-    assert free == ["1 unhold", "nothing"]
-    assert sorted(planned.split(", ")) == ["1 unhold", "1 wait", "3 leave"]
+    assert free == ["1 release", "nothing"]
+    assert sorted(planned.split(", ")) == ["1 release", "1 wait", "3 leave"]
     assert "20261115PT1H00: removed" in said
     assert "from 20261115PT1H00 to 20261115PT1H02: 3 present" in said
 

@@ -317,7 +317,7 @@ def test_failed_lots_are_cleaned_and_backfilled(applied: Here) -> None:
         assert "0 corrected" in penstock("arcs", "sync").text
         dry = penstock("backfills", "start", "sort", *RANGE, "--failed-and-missing", "--dry-run")
         assert dry.code == 3
-        assert "it would: 3 leave, 1 unhold" in dry.out
+        assert "it would: 3 leave, 1 release" in dry.out
         assert "released and retried" in dry.out
         again = penstock("backfills", "start", "sort", *RANGE, "--watch", "--why", "try")
         assert (again.code, "1 failed" in again.err) == (3, True)

@@ -127,7 +127,7 @@ def test_heartbeats_go_on_and_a_lost_lease_is_noticed(server: Running) -> None:
                 return ((await client.claim(known)).lease_until or "") > since
 
             await until(is_later)
-            await client.release_lock(*JOB, claim.lot, "the worker hangs")
+            await client.end_claim(*JOB, claim.lot, "the worker hangs")
 
             async def is_lost(lost: Callable[[], None] = claim.check) -> bool:
                 try:

@@ -199,7 +199,7 @@ def test_who_is_stopped_does_not_look_ahead(client: Client) -> None:
 def test_who_looks_ahead_and_was_too_late_goes_on_with_the_next_lot(client: Client) -> None:
     claims = iter(client.claims(*JOB, ahead=True))
     late = next(claims)
-    client.release_lock(*JOB, late.lot, "the worker hangs")
+    client.end_claim(*JOB, late.lot, "the worker hangs")
     with pytest.raises(ClaimLost, match="nothing was changed"):
         late.complete()
     with next(claims) as again:
@@ -222,7 +222,7 @@ def test_a_lost_lease_is_noticed_and_publishes_nothing(client: Client) -> None:
     claim = only(client.claims(*JOB, lease_seconds=3))
     claim.keep()
     claim.check()
-    client.release_lock(*JOB, "2", "the worker hangs")
+    client.end_claim(*JOB, "2", "the worker hangs")
     until(lambda: claim.lost)
     with pytest.raises(ClaimLost, match="lot 2 of job shop/clean is lost") as lost, claim:
         pass
@@ -233,7 +233,7 @@ def test_a_lost_lease_is_noticed_and_publishes_nothing(client: Client) -> None:
 
 def test_a_stale_worker_learns_who_holds_the_lot_now(client: Client) -> None:
     stale = only(client.claims(*JOB, owner="old"))
-    client.release_lock(*JOB, "2", "too slow")
+    client.end_claim(*JOB, "2", "too slow")
     fresh = only(client.claims(*JOB, owner="new"))
     for act in (stale.heartbeat, stale.complete):
         with pytest.raises(ClaimLost, match="'new'"):
@@ -245,7 +245,7 @@ def test_a_stale_worker_learns_who_holds_the_lot_now(client: Client) -> None:
 
 def test_the_error_of_the_block_goes_before_a_lost_lease(client: Client) -> None:
     claim = only(client.claims(*JOB))
-    client.release_lock(*JOB, "2", "too slow")
+    client.end_claim(*JOB, "2", "too slow")
     with pytest.raises(KeyError) as raised, claim:
         raise KeyError("x")
     assert "is lost to this worker" in raised.value.__notes__[0]
@@ -375,6 +375,6 @@ def test_a_worker_that_lost_its_lease_says_so_and_goes_on(client: Client) -> Non
     @penstock.job(namespace="shop", name="clean", inputs=["raw"], outputs=["clean"])
     def robbed(claim: Claim) -> None:
         if claim.attempt == 1 and claim.lot == "2" and claim.token == 1:
-            client.release_lock(*JOB, "2", "to see what happens")
+            client.end_claim(*JOB, "2", "to see what happens")
 
     assert robbed.work(client.url) == Worked(completed=3, lost=1)

@@ -147,7 +147,7 @@ def test_several_claims_end_once(make: Make, client: Client, line: Line) -> None
 
 def test_a_stale_token_is_refused_also_after_a_loss(make: Make, client: Client, line: Line) -> None:
     claim = claimed(client)
-    client.release_lock(*JOB, claim.lot, "to see what happens")
+    client.end_claim(*JOB, claim.lot, "to see what happens")
     line.lose("/complete", "after")
     with pytest.raises(ApiError) as refused:
         make("complete_claim", claim.id, claim.token)
@@ -239,7 +239,7 @@ def test_a_worker_goes_on_where_what_a_lost_answer_told_of_is_over(client: Clien
     job = wired(client)
     flow = client.claims(*job)._take()
     (first,) = client._perform(ask(cast(Request[docs.Claims], next(flow)))).claims
-    client.release_lock(*job, first.lot, "to see what happens")
+    client.end_claim(*job, first.lot, "to see what happens")
     assert isinstance(flow.throw(Unreachable("gone")), Pause)
 
     def going_on() -> Flow[Sequence[docs.Claim]]:

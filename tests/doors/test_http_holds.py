@@ -34,9 +34,9 @@ def wire(server: Running, job: str, reads: str, writes: str) -> None:
 
 
 def refusal(server: Running, target: str) -> str:
-    """The message of the conflict that an unhold is; nothing is written to the audit log."""
+    """The message of the conflict that a release is; nothing is written to the audit log."""
     before = look(server, f"{API}/audit")["entries"]
-    answer = server.client.post(f"{target}/unhold", json={"why": "try"})
+    answer = server.client.post(f"{target}/release", json={"why": "try"})
     assert answer.status_code == 409, answer.text
     assert look(server, f"{API}/audit")["entries"] == before
     message: str = answer.json()["message"]
@@ -53,11 +53,11 @@ def refusal(server: Running, target: str) -> str:
         (f"{SUM}/lots/1", "lot 1 of job shop/sum"),
     ],
 )
-def test_unhold_of_what_is_not_held_is_refused(shop: Running, target: str, name: str) -> None:
+def test_release_of_what_is_not_held_is_refused(shop: Running, target: str, name: str) -> None:
     assert refusal(shop, target).startswith(f"{name} is not held, so nothing was changed")
 
 
-def test_unhold_of_a_job_names_the_dataset_that_stops_it(shop: Running) -> None:
+def test_release_of_a_job_names_the_dataset_that_stops_it(shop: Running) -> None:
     act(shop, f"{CLEAN}/hold", why="wrong rates")
 
     message = refusal(shop, SUM)
@@ -66,31 +66,31 @@ def test_unhold_of_a_job_names_the_dataset_that_stops_it(shop: Running) -> None:
     assert message.endswith(": wrong rates: `penstock datasets release shop/clean --why REASON`")
 
 
-def test_unhold_of_a_job_names_the_dataset_upstream_that_holds_it(shop: Running) -> None:
+def test_release_of_a_job_names_the_dataset_upstream_that_holds_it(shop: Running) -> None:
     act(shop, f"{RAW}/hold", why="wrong rates")
 
     assert refusal(shop, SUM).endswith("`penstock datasets release shop/raw --why REASON`")
 
 
-def test_unhold_of_a_job_names_a_lot_of_it_that_is_held(shop: Running) -> None:
+def test_release_of_a_job_names_a_lot_of_it_that_is_held(shop: Running) -> None:
     act(shop, f"{SUM}/lots/1/hold", why="wait")
 
     assert refusal(shop, SUM).endswith("`penstock work release shop/sum 1 --why REASON`")
 
 
-def test_unhold_of_a_dataset_names_the_job_that_is_held(shop: Running) -> None:
+def test_release_of_a_dataset_names_the_job_that_is_held(shop: Running) -> None:
     act(shop, f"{LOAD}/hold", why="wait")
 
     assert refusal(shop, RAW).endswith("`penstock jobs release shop/load --why REASON`")
 
 
-def test_unhold_of_a_dataset_names_a_lot_of_it_that_is_held(shop: Running) -> None:
+def test_release_of_a_dataset_names_a_lot_of_it_that_is_held(shop: Running) -> None:
     act(shop, f"{RAW}/lots/1/hold", why="wait")
 
     assert refusal(shop, RAW).endswith("`penstock lots release shop/raw 1 --why REASON`")
 
 
-def test_unhold_of_a_lot_names_the_dataset_that_is_held(shop: Running) -> None:
+def test_release_of_a_lot_names_the_dataset_that_is_held(shop: Running) -> None:
     act(shop, f"{RAW}/hold", why="wait")
 
     assert refusal(shop, f"{RAW}/lots/1").endswith(
@@ -98,7 +98,7 @@ def test_unhold_of_a_lot_names_the_dataset_that_is_held(shop: Running) -> None:
     )
 
 
-def test_unhold_of_a_lot_names_the_work_that_is_held(shop: Running) -> None:
+def test_release_of_a_lot_names_the_work_that_is_held(shop: Running) -> None:
     act(shop, f"{SUM}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{CLEAN}/lots/1").endswith(
@@ -106,7 +106,7 @@ def test_unhold_of_a_lot_names_the_work_that_is_held(shop: Running) -> None:
     )
 
 
-def test_unhold_of_a_lot_names_the_lot_that_it_was_made_from(shop: Running) -> None:
+def test_release_of_a_lot_names_the_lot_that_it_was_made_from(shop: Running) -> None:
     act(shop, f"{RAW}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{CLEAN}/lots/1").endswith(
@@ -114,7 +114,7 @@ def test_unhold_of_a_lot_names_the_lot_that_it_was_made_from(shop: Running) -> N
     )
 
 
-def test_unhold_of_work_names_the_lot_that_stops_it(shop: Running) -> None:
+def test_release_of_work_names_the_lot_that_stops_it(shop: Running) -> None:
     act(shop, f"{CLEAN}/lots/1/hold", why="wait")
 
     assert refusal(shop, f"{SUM}/lots/1").endswith(
@@ -122,7 +122,7 @@ def test_unhold_of_work_names_the_lot_that_stops_it(shop: Running) -> None:
     )
 
 
-def test_unhold_of_work_names_the_held_lot_that_a_source_writes(shop: Running) -> None:
+def test_release_of_work_names_the_held_lot_that_a_source_writes(shop: Running) -> None:
     source = path("namespaces", "shop", "jobs", "source")
     wire(shop, source, "", "made")
     fail(shop, source, "5")
@@ -144,7 +144,7 @@ def test_a_key_sees_no_jobs_of_others_in_a_refusal(shop: Running) -> None:
     key: Any = {"headers": shop.key("shop", KeyRole.ADMIN, "shop"), "json": {"why": "try"}}
 
     for target in (RAW, f"{RAW}/lots/1"):
-        answer = shop.client.post(f"{target}/unhold", **key)
+        answer = shop.client.post(f"{target}/release", **key)
         assert answer.status_code == 409
         assert "secret" not in answer.text
         assert "confidential" not in answer.text
@@ -154,7 +154,7 @@ def test_a_released_job_names_the_holds_that_still_stop_it(shop: Running) -> Non
     act(shop, f"{CLEAN}/hold", why="wrong rates")
     act(shop, f"{SUM}/hold", why="wait")
 
-    released = act(shop, f"{SUM}/unhold", why="go")
+    released = act(shop, f"{SUM}/release", why="go")
 
     assert released["held"] is None
     [stop] = released["stoppedBy"]
@@ -166,7 +166,7 @@ def test_a_released_dataset_names_the_jobs_that_are_still_held(shop: Running) ->
     act(shop, f"{RAW}/hold", why="wrong rates")
     act(shop, f"{LOAD}/hold", why="wait")
 
-    [stop] = act(shop, f"{RAW}/unhold", why="go")["stoppedBy"]
+    [stop] = act(shop, f"{RAW}/release", why="go")["stoppedBy"]
 
     assert (stop["kind"], stop["name"]) == ("JOB", "load")
 

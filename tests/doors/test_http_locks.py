@@ -83,7 +83,7 @@ STEPS = (
     CLAIMED,
     Step("POST /claims/fail", {"ended"}, {"claims": [{"id": "x", "token": 1}], "error": "boom"}),
     Step("POST /claims/complete", {"ended"}, {"claims": [{"id": "x", "token": 1}]}),
-    Step(f"POST {OF_WORK}/release", WORK, BECAUSE),
+    Step(f"POST {OF_WORK}/end-claim", WORK, BECAUSE),
     CLAIMED,
     Step("POST /claims/{claim}/complete", {"id", "versions"}, {"token": 4}),
     Step(f"GET {OF_JOB}/lots", {"lots", "totalCount"}, query="state=DONE"),
@@ -94,18 +94,17 @@ STEPS = (
     Step("GET /jobs/runs/{run}/log", {"entries"}),
     Step(f"POST {OF_JOB}/resubmit", {"lots", "totalCount"}, BECAUSE | {"lots": ["9"]}),
     Step(f"POST {OF_WORK}/resubmit", WORK, BECAUSE),
-    Step(f"POST {OF_WORK}/rerun", WORK, BECAUSE),
     Step(f"POST {OF_WORK}/priority", WORK, BECAUSE | {"priority": 5}),
     Step(f"POST {OF_WORK}/hold", WORK, BECAUSE),
-    Step(f"POST {OF_WORK}/unhold", WORK, BECAUSE),
+    Step(f"POST {OF_WORK}/release", WORK, BECAUSE),
     Step(f"POST {OF_JOB}/hold", WIRING, BECAUSE),
-    Step(f"POST {OF_JOB}/unhold", {*WIRING, "stoppedBy"}, BECAUSE),
+    Step(f"POST {OF_JOB}/release", {*WIRING, "stoppedBy"}, BECAUSE),
     Step(f"POST {OF_DATASET}/hold", {"namespace", "name", "held"}, BECAUSE),
-    Step(f"POST {OF_DATASET}/unhold", {"namespace", "name", "held", "stoppedBy"}, BECAUSE),
+    Step(f"POST {OF_DATASET}/release", {"namespace", "name", "held", "stoppedBy"}, BECAUSE),
     Step(f"POST {OF_LOT}/hold", {*LOT, "heldBefore"}, BECAUSE),
     Step(f"GET {OF_LOT}/hold", {"kind", "who", "why", "since", "source", "job", "command"}),
     Step("GET /held-lots", {"lots", "totalCount"}, query="namespace=shop"),
-    Step(f"POST {OF_LOT}/unhold", LOT, BECAUSE),
+    Step(f"POST {OF_LOT}/release", LOT, BECAUSE),
     Step(f"GET {OF_LOT}/checks", {"checks"}),
     Step(f"GET {OF_DATASET}/checks", {"checks"}),
     Step("GET /stale", {"lots"}, query="namespace=shop&job=load"),
@@ -231,7 +230,7 @@ def test_completing_publishes_and_wakes_the_next_job(wired: Running) -> None:
 
 def test_a_stale_token_changes_nothing_and_learns_who_holds_the_lot(wired: Running) -> None:
     (stale,) = claim(wired, lots=["9"])
-    call(wired, f"{JOB}/lots/9/release", why="it hangs")
+    call(wired, f"{JOB}/lots/9/end-claim", why="it hangs")
     (live,) = claim(wired, lots=["9"])
     assert live["token"] == 2
     for action in ("heartbeat", "complete", "fail", "release"):

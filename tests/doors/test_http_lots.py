@@ -89,7 +89,7 @@ def test_work_is_listed_by_state_in_the_order_it_is_worked_on(shop: Running) -> 
 
 
 def test_everything_that_happened_is_in_the_log(shop: Running) -> None:
-    act(shop, f"{LOAD}/lots/1/rerun", why="bad numbers")
+    act(shop, f"{LOAD}/lots/1/resubmit", why="bad numbers")
     log = look(shop, f"{LOAD}/log")["entries"]
     assert [(entry["action"], entry["was"], entry["became"]) for entry in log] == [
         ("resubmit", "DONE", "READY"),
@@ -131,15 +131,15 @@ def test_a_hold_stops_a_job_a_dataset_a_lot_or_the_work_on_it(shop: Running) -> 
         act(shop, f"{target}/hold", why="odd")
         assert not look(shop, f"{LOAD}/lots/2/why")["runnable"], target
         act(shop, f"{target}/hold", why="odd, still")
-        act(shop, f"{target}/unhold", why="fine")
+        act(shop, f"{target}/release", why="fine")
     assert look(shop, f"{LOAD}/lots/2/why")["runnable"]
 
 
 def test_a_lock_is_released_by_an_administrator(shop: Running) -> None:
     act(shop, f"{LOAD}/claims", owner="stuck", lots=["2"])
-    work = act(shop, f"{LOAD}/lots/2/release", why="it hangs")
+    work = act(shop, f"{LOAD}/lots/2/end-claim", why="it hangs")
     assert (work["state"], work["attempts"], work["leaseUntil"]) == ("READY", 0, None)
-    assert refused(shop, f"{LOAD}/lots/2/release", why="again") == 409
+    assert refused(shop, f"{LOAD}/lots/2/end-claim", why="again") == 409
 
 
 def test_what_administrators_do_is_in_the_audit_log(shop: Running) -> None:
@@ -170,8 +170,8 @@ def test_a_hold_follows_the_data_out_of_the_namespace_of_its_key(shop: Running) 
     assert shop.client.post(f"{own}/hold", **why).status_code == 200
     assert look(shop, mart)["status"] == "HOLD"
     assert shop.client.post(f"{mart}/hold", **why).status_code == 403
-    assert shop.client.post(f"{mart}/unhold", **why).status_code == 403
-    assert shop.client.post(f"{own}/unhold", **why).status_code == 200
+    assert shop.client.post(f"{mart}/release", **why).status_code == 403
+    assert shop.client.post(f"{own}/release", **why).status_code == 200
     assert look(shop, mart)["status"] == "READY"
 
 
@@ -188,7 +188,7 @@ def test_lots_of_another_namespace_are_not_reached_by_a_second_name(shop: Runnin
     for leaf in ("lots", "lots/1", "lots/1/log"):
         assert shop.client.get(f"{window}/{leaf}").status_code == 403
     assert refused(shop, f"{window}/lots", lots=["2"]) == 403
-    for leaf in ("hold", "unhold", "lots/1/hold", "lots/1/unhold"):
+    for leaf in ("hold", "release", "lots/1/hold", "lots/1/release"):
         assert refused(shop, f"{window}/{leaf}", why="x") == 403
 
 

@@ -21,7 +21,7 @@ PLACES = {"namespace": "food", "dataset": "clean", "job": "etl", "run": "r1", "v
 # What these refuse depends on what there is, or on other fields: no schema can say that.
 BY_CONTENT = (
     "/arcs/{arc}", "/backfills", "/arrival", "/declarations", "/ingest", "/replays", "/subscribers",
-    "/wiring", "/resubmit", "/rerun", "/priority", "hold", "/release", "/accept", "/claims",
+    "/wiring", "/resubmit", "/priority", "hold", "/release", "/end-claim", "/accept", "/claims",
     "/keys", "/events/stream", "/pulse", "/verify", "/check",
 )  # fmt: skip
 

@@ -64,7 +64,7 @@ def test_a_lot_is_checked_held_and_accepted(shop: Running) -> None:
     why = shop.client.get(path("namespaces", "shop", "jobs", "sum", "lots", "9", "why")).json()
     assert why["runnable"] is False
     assert "failed: not_null of amount" in why["sentence"]
-    refused = shop.client.post(f"{CLEAN}/unhold", json={"why": "go"})
+    refused = shop.client.post(f"{CLEAN}/release", json={"why": "go"})
     assert refused.status_code == 409
     assert "accept it, or resubmit it" in refused.json()["message"]
     accepted = post(shop, f"{CLEAN}/accept", why="known")

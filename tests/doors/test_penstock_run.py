@@ -70,7 +70,7 @@ class Shop:
         return self.client.job_lot(self.namespace, "etl", lot)
 
     def release(self, lot: str) -> None:
-        self.client.release_lock(self.namespace, "etl", lot, "to see what happens")
+        self.client.end_claim(self.namespace, "etl", lot, "to see what happens")
 
 
 @pytest.fixture

@@ -67,7 +67,18 @@ def release_outdated(tables: LockTables, job: LotJobRow, lot: str, now: Micros) 
             free = replace(made, status=Status(made.held_from), held_from="", since=now)
             tables.put_status(free)
             why = "a lot that it was made from was held, and is READY again"
-            entry = (now, "unhold", lot, None, dataset, None, made.status, free.status, _WHO, why)
+            entry = (
+                now,
+                "release hold",
+                lot,
+                None,
+                dataset,
+                None,
+                made.status,
+                free.status,
+                _WHO,
+                why,
+            )
             tables.append(LogRow(*entry))
             announce_if_readable(tables, free, now)
             is_released = True

@@ -69,7 +69,7 @@ def release_hold(
             _log(
                 tables,
                 DerivedLot(dataset_id, row),
-                "unhold",
+                "release hold",
                 row.status,
                 free.status,
                 who,

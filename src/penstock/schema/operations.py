@@ -35,7 +35,7 @@ class BackfillAction(StrEnum):
     FOLLOW = "follow"  # it is running: wait for its end
     RUN = "run"  # run it after new lots
     RETRY = "retry"  # now, with all its tries
-    UNHOLD = "unhold"  # release the hold, with all its tries
+    RELEASE = "release"  # release the hold, with all its tries
     RERUN = "rerun"  # make a finished lot again
 
 

@@ -54,7 +54,7 @@ export function ReleaseLotButton({
       title={`Release the hold on ${lot.lot} of ${lot.dataset}?`}
       description="The lot returns to its state before the hold, together with the lots that were held with it. Jobs may read and write it again."
       verb="Release hold"
-      send={(why) => call("post", `${LOT}/unhold`, { path: lot, body: { why } })}
+      send={(why) => call("post", `${LOT}/release`, { path: lot, body: { why } })}
       done={`The hold on ${lot.lot} is released.`}
     >
       {label}

@@ -77,7 +77,7 @@ export function ReleaseWorkButton({ isOutOfTries = false, ...path }: HeldWork) {
       title={isOutOfTries ? `Retry ${job} on ${lot}?` : `Release the hold on ${lot} for ${job}?`}
       description="The job works on the lot, with all its tries, as soon as its inputs are ready."
       verb={verb}
-      send={(why) => call("post", `${WORK}/unhold`, { path, body: { why } })}
+      send={(why) => call("post", `${WORK}/release`, { path, body: { why } })}
       done={
         isOutOfTries ? `${job} will retry ${lot}.` : `The hold on ${lot} for ${job} is released.`
       }
@@ -112,7 +112,7 @@ export function EndClaimButton({ owner, ...path }: WorkPath & { owner: string | 
       description="The worker can publish nothing for this lot any more. The lot becomes ready for another worker, and the try counts as failed."
       verb="End claim"
       danger
-      send={(why) => call("post", `${WORK}/release`, { path, body: { why } })}
+      send={(why) => call("post", `${WORK}/end-claim`, { path, body: { why } })}
       done={`The claim on ${lot} has ended.`}
     >
       End claim
@@ -152,7 +152,7 @@ export function HoldJobButton({ namespace, job, isHeld }: JobProps) {
       title={`Release the hold on ${job}?`}
       description="Workers claim its lots again."
       verb="Release hold"
-      send={(why) => call("post", `${JOB}/unhold`, { path, body: { why } })}
+      send={(why) => call("post", `${JOB}/release`, { path, body: { why } })}
       done={({ stoppedBy }) => releaseText(job, stoppedBy)}
     >
       Release hold
@@ -188,7 +188,7 @@ export function HoldDatasetButton({ label = "Release hold", ...props }: DatasetP
       title={`Release the hold on ${dataset}?`}
       description="The jobs that read or write it work again."
       verb="Release hold"
-      send={(why) => call("post", `${DATASET}/unhold`, { path, body: { why } })}
+      send={(why) => call("post", `${DATASET}/release`, { path, body: { why } })}
       done={({ stoppedBy }) => releaseText(dataset, stoppedBy)}
     >
       {label}

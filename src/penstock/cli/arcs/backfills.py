@@ -45,7 +45,7 @@ _ACTIONS = {
     "follow": "followed",
     "run": "run",
     "retry": "retried",
-    "unhold": "released and retried",
+    "release": "released and retried",
     "rerun": "made again",
 }
 

@@ -244,7 +244,7 @@ def release(
 ) -> None:
     """End the hold of a dataset, and list the holds that still stop its jobs."""
     with options.connect() as client:
-        released = client.unhold_dataset(*exact_dataset(client, name, namespace), why)
+        released = client.release_dataset(*exact_dataset(client, name, namespace), why)
     write_released(options, released)
 
 

@@ -234,7 +234,7 @@ def release(
 ) -> None:
     """End the hold of a job, and list the holds that still stop it."""
     with options.connect() as client:
-        released = client.unhold_job(*exact_job(client, name, namespace), why)
+        released = client.release_job(*exact_job(client, name, namespace), why)
     write_released(options, released)
 
 

@@ -84,6 +84,4 @@ def end(
     options: Options = OPTIONS,
 ) -> None:
     """End the claims of other workers, which can no longer publish the lots."""
-    write_each(
-        job, lots, namespace, options, "is unclaimed", lambda c, *at: c.release_lock(*at, why)
-    )
+    write_each(job, lots, namespace, options, "is unclaimed", lambda c, *at: c.end_claim(*at, why))

@@ -436,7 +436,7 @@ def release(
 ) -> None:
     """End the hold of a lot, which returns to its earlier status."""
     with options.connect() as client:
-        released = client.unhold_lot(*exact_dataset(client, dataset, namespace), lot, why)
+        released = client.release_lot(*exact_dataset(client, dataset, namespace), lot, why)
         _write_state(released, "is released", options)
         maker = released.job
         if maker is not None and released.status == "ERROR" and not options.json:

@@ -153,7 +153,7 @@ def release(
                 f"lot {lot} of job {namespace}/{job} is out of tries and not on hold; retry it: "
                 f"`{_command('retry', namespace, job, lot)}`"
             )
-        return client.unhold_work(namespace, job, lot, why)
+        return client.release_work(namespace, job, lot, why)
 
     write_each(job, lots, namespace, options, "is released", release_one, explain=True)
 
@@ -172,7 +172,7 @@ def retry(
     def retry_one(client: Client, namespace: str, job: str, lot: str) -> Work:
         stops = _stops(client, namespace, job, lot)
         if "out_of_tries" in stops:
-            return client.unhold_work(namespace, job, lot, why)
+            return client.release_work(namespace, job, lot, why)
         where = f"lot {lot} of job {namespace}/{job}"
         if "held_lot" in stops:
             command = _command("release", namespace, job, lot)

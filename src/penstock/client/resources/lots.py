@@ -193,15 +193,17 @@ class LotCalls:
         return _act(Work, *_job(namespace, job), "lots", lot, "hold", why=why)
 
     @call
-    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
+    def release_work(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
         """Release the hold of a job's work on a lot, with all its tries; else a conflict."""
-        at = (*_job(namespace, job), "lots", lot, "unhold")
+        at = (*_job(namespace, job), "lots", lot, "release")
         return _act(Work, *at, why=why, repeatable=False)
 
     @call
-    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
+    def end_claim(self, namespace: str, job: str, lot: str, why: str) -> Request[Work]:
         """End another worker's claim on a lot."""
-        return _act(Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False)
+        return _act(
+            Work, *_job(namespace, job), "lots", lot, "end-claim", why=why, repeatable=False
+        )
 
     @call
     def prioritize(
@@ -218,9 +220,9 @@ class LotCalls:
         return _act(Wiring, *_job(namespace, job), "hold", why=why)
 
     @call
-    def unhold_job(self, namespace: str, job: str, why: str) -> Request[ReleasedJob]:
+    def release_job(self, namespace: str, job: str, why: str) -> Request[ReleasedJob]:
         """Release the hold of a job; a conflict if the job itself is not held."""
-        at = (*_job(namespace, job), "unhold")
+        at = (*_job(namespace, job), "release")
         return _act(ReleasedJob, *at, why=why, repeatable=False)
 
     @call
@@ -229,9 +231,9 @@ class LotCalls:
         return _act(HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
 
     @call
-    def unhold_dataset(self, namespace: str, dataset: str, why: str) -> Request[ReleasedDataset]:
+    def release_dataset(self, namespace: str, dataset: str, why: str) -> Request[ReleasedDataset]:
         """Release the hold of a dataset; a conflict if it is not held."""
-        at = (*_dataset(namespace, dataset), "unhold")
+        at = (*_dataset(namespace, dataset), "release")
         return _act(ReleasedDataset, *at, why=why, repeatable=False)
 
     @call
@@ -240,9 +242,9 @@ class LotCalls:
         return _act(LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
 
     @call
-    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
+    def release_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[Lot]:
         """Release the hold of a lot; a conflict if it is not held."""
-        at = (*_dataset(namespace, dataset), "lots", lot, "unhold")
+        at = (*_dataset(namespace, dataset), "lots", lot, "release")
         return _act(Lot, *at, why=why, repeatable=False)
 
     @call

@@ -56,7 +56,7 @@ class HoldJob(AdminCommand, frozen=True):
             raise refuse_job(uow, catalog_job, held)
         _hold_whole(uow, catalog_job.id, "JOB", self, hold=self.hold, now=now)
         holds.update_lineage_holds(uow, now)
-        action = "job hold" if self.hold else "job unhold"
+        action = "job hold" if self.hold else "job release hold"
         self.record(uow, now, action, f"job:{catalog_job.namespace}:{catalog_job.name}")
 
 
@@ -78,7 +78,7 @@ class HoldDataset(AdminCommand, frozen=True):
             raise refuse_dataset(uow, row, self.only)
         _hold_whole(uow, row.id, "DATASET", self, hold=self.hold, now=now)
         holds.update_lineage_holds(uow, now)
-        action = "dataset hold" if self.hold else "dataset unhold"
+        action = "dataset hold" if self.hold else "dataset release hold"
         self.record(uow, now, action, f"dataset:{row.namespace}:{row.name}")
 
 
@@ -127,7 +127,7 @@ class HoldLot(AdminCommand, frozen=True):
             tables.outputs.put((dataset.id, self.lot), None)
         else:
             tables.put_status(after)
-        action = "hold" if self.hold else "unhold"
+        action = "hold" if self.hold else "release hold"
         tables.append(
             LogRow(
                 now,
@@ -254,7 +254,7 @@ class HoldWork(AdminCommand, frozen=True):
         else:
             tables.release_work(job.job_id, self.lot)
             self._release_rows(tables, job, now)
-        action = "hold" if self.hold else "unhold"
+        action = "hold" if self.hold else "release hold"
         state = work.derive_state(tables, job, self.lot, is_backing_off=False)
         keeps_tries = self.hold or state == WorkState.DONE
         fresh = replace(row, tries=row.tries if keeps_tries else 0, not_before=0)

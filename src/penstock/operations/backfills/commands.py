@@ -176,9 +176,9 @@ def _act(
         return
     # Jobs downstream without work on the lot get the same rank: after fresh lots.
     rules.refresh_jobs_of(locks, job.output_ids, [lot], now, {lot: rank})
-    if action is BackfillAction.UNHOLD:
-        unhold = HoldWork(row.who, why, catalog_job.namespace, catalog_job.name, lot, hold=False)
-        unhold.execute(uow, now)
+    if action is BackfillAction.RELEASE:
+        release = HoldWork(row.who, why, catalog_job.namespace, catalog_job.name, lot, hold=False)
+        release.execute(uow, now)
     elif action is BackfillAction.RUN:
         rules.refresh(locks, job, [lot], now)
     else:

@@ -15,7 +15,7 @@ UNDER_WAY = frozenset(
         BackfillAction.FOLLOW,
         BackfillAction.RUN,
         BackfillAction.RETRY,
-        BackfillAction.UNHOLD,
+        BackfillAction.RELEASE,
         BackfillAction.RERUN,
     }
 )
@@ -23,7 +23,7 @@ _PLAIN = {
     Standing.READY: BackfillAction.RUN,
     Standing.RUNNING: BackfillAction.FOLLOW,
     Standing.FAILED: BackfillAction.RETRY,
-    Standing.OUT_OF_TRIES: BackfillAction.UNHOLD,
+    Standing.OUT_OF_TRIES: BackfillAction.RELEASE,
     Standing.HELD: BackfillAction.LEAVE,
     Standing.WAITING: BackfillAction.WAIT,
 }

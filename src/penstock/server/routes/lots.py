@@ -129,7 +129,7 @@ async def hold_dataset(
     return await context.read(claims.get_held_dataset, namespace, dataset)
 
 
-async def unhold_dataset(
+async def release_dataset(
     context: RequestContext, namespace: str, dataset: str, body: WhyBody
 ) -> ReleasedDataset:
     """Release the hold of a dataset; the answer names the holds that still stop its jobs.
@@ -162,7 +162,7 @@ async def hold_lot(
     return LotOnHold(*structs.astuple(visible), held_before=held)
 
 
-async def unhold_lot(
+async def release_lot(
     context: RequestContext, namespace: str, dataset: str, lot: str, body: WhyBody
 ) -> Lot:
     """Release the hold of a lot; its earlier status returns.
@@ -263,9 +263,9 @@ ROUTES = (
     Route(READ, "GET", f"{_LOT}/log", list_lot_log),
     Route(READ, "GET", f"{_LOT}/hold", get_lot_hold),
     Route(ASYNC, "POST", f"{_LOT}/hold", hold_lot, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_lot, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/release", release_lot, role=KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{_DATASET}/hold", hold_dataset, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_DATASET}/unhold", unhold_dataset, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_DATASET}/release", release_dataset, role=KeyRole.ADMIN),
     Route(READ, "GET", f"{_DATASET}/checks", list_checks),
     Route(READ, "GET", f"{_LOT}/checks", get_checks),
     Route(ASYNC, "POST", f"{_LOT}/accept", accept_lot, role=KeyRole.ADMIN),

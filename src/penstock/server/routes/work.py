@@ -115,7 +115,7 @@ async def hold_job(context: RequestContext, namespace: str, job: str, body: WhyB
     return await context.read(claims.get_wiring, namespace, job)
 
 
-async def unhold_job(
+async def release_job(
     context: RequestContext, namespace: str, job: str, body: WhyBody
 ) -> ReleasedJob:
     """Release the hold of a job; the answer names the holds that still stop it.
@@ -136,7 +136,7 @@ async def hold_work(
     return await _change_work(context, HoldWork(who, body.why, namespace, job, lot), body.why)
 
 
-async def unhold_work(
+async def release_work(
     context: RequestContext, namespace: str, job: str, lot: str, body: WhyBody
 ) -> Work:
     """Release the hold of a job's work on a lot, with all its tries.
@@ -243,13 +243,12 @@ ROUTES = (
     Route(READ, "GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
     Route(ASYNC, "POST", f"{_JOB}/resubmit", resubmit_lots, role=KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{_JOB}/hold", hold_job, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_JOB}/unhold", unhold_job, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_JOB}/release", release_job, role=KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{_LOT}/priority", prioritize, role=KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{_LOT}/resubmit", resubmit_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/rerun", resubmit_work, role=KeyRole.ADMIN),
     Route(ASYNC, "POST", f"{_LOT}/hold", hold_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/unhold", unhold_work, role=KeyRole.ADMIN),
-    Route(ASYNC, "POST", f"{_LOT}/release", end_claim, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/release", release_work, role=KeyRole.ADMIN),
+    Route(ASYNC, "POST", f"{_LOT}/end-claim", end_claim, role=KeyRole.ADMIN),
     Route(READ, "GET", _WIRING, get_wiring),
     Route(ASYNC, "PUT", _WIRING, put_wiring, role=KeyRole.WRITER),
 )
