@@ -58,6 +58,7 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("PUT", NS, b"[]", 422, "object"),
     ("PUT", NS, {"ownerName": 7}, 422, "ownerName"),
     ("PUT", NS, {"ownerName": ""}, 422, "ownerName"),
+    ("PUT", NS, b'{"ownerName": 1} x', 400, "not JSON"),
     ("PUT", NS, {"ownerName": "x\x00"}, 422, "NUL"),
     ("PUT", NS, {"ownerName": "x", "description": "\x00"}, 422, "NUL"),
     ("PUT", NS, {"ownerName": "x" * 1025}, 413, "1024"),

@@ -168,14 +168,13 @@ VARIABLES = {
 # The test_http_… files of these call them all.
 ELSEWHERE = {
     "lots",
-    "wiring",
+    "manifests",
     "work",
-    "locks",
+    "claims",
     "arcs",
+    "operations",
     "ingest",
-    "stream",
-    "subscribers",
-    "replays",
+    "lot-events",
     "provenance",
 }
 OPERATIONS = {"GET /livez", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}

@@ -192,7 +192,11 @@ def _in_any_case(
 
     Called only for a body that failed to decode: one pass for each misspelled choice.
     """
-    document = msgspec.json.decode(content)
+    try:
+        document = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        # The first error hid one that comes later in the text, such as bytes after the JSON.
+        raise Malformed(f"the body is not JSON: {why_not_json(cause, content)}") from None
     for _ in range(_CHOICES_MAX):
         what, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`")
