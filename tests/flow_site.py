@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.client import Client
-from penstock.demo.story import OUTPUTS, RETRY, Outcome, Story, outcome, readings
+from penstock.demo.story import OUTPUTS, RETRY, Story, StoryOutcome, outcome, readings
 from penstock.demo.workloads import FOLDER
 from tests.running import ServerProcess
 from tests.servers import free_port
@@ -73,7 +73,7 @@ class FlowSite:
         return [f"{verdict.name}: {verdict}" for verdict in verdicts if not verdict.holds]
 
 
-def expected_outcome() -> Outcome:
+def expected_outcome() -> StoryOutcome:
     """Compute how the story must end without the code under test."""
     clean = [
         "".join(f"{station},{hour},{level}\n" for hour, level in enumerate(levels))
@@ -90,7 +90,7 @@ def expected_outcome() -> Outcome:
         "totals": [totals],
         "bulletin": [f"{lines}no alerts\n"],
     }
-    return Outcome(
+    return StoryOutcome(
         {name: "complete" if contents[name] else "empty" for name in OUTPUTS},
         {name: tuple(sorted(map(_digest, contents[name]))) for name in OUTPUTS},
     )
@@ -100,6 +100,6 @@ def _digest(text: str) -> str:
     return f"sha-256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def actual_outcome(site: FlowSite, lot: str) -> Outcome:
+def actual_outcome(site: FlowSite, lot: str) -> StoryOutcome:
     """Read how the story ended."""
     return outcome(site.client, lot)

@@ -319,7 +319,7 @@ class Settings:
     )
 
 
-class Shown(NamedTuple):
+class ShownSetting(NamedTuple):
     """One line of `penstock config show`."""
 
     name: str
@@ -335,10 +335,12 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, str]
 
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[ShownSetting]:
         """Return all settings, with secrets masked."""
         return [
-            Shown(name, masked(name, getattr(self.settings, name)), self.origins[name], about.help)
+            ShownSetting(
+                name, masked(name, getattr(self.settings, name)), self.origins[name], about.help
+            )
             for name, about in SETTINGS.items()
         ]
 

@@ -29,7 +29,7 @@ from penstock.locks.explain.facts import HoldEntry
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_work, list_log_of_lot, list_stale, show_lot
 from penstock.locks.rows import LogRow
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.lots.outbox import events_after
 from penstock.schema.locks import Why, Work
 from penstock.schema.lots import Transition
@@ -74,7 +74,7 @@ class Flow:
         [ended] = self.do(CompleteClaims((ClaimRef(claim.id, claim.token),)))
         assert ended.refused is None, ended.refused
 
-    def publish(self, claim: ClaimedLot, *checks: Check) -> None:
+    def publish(self, claim: ClaimedLot, *checks: QualityCheck) -> None:
         """Complete with what checks said about the first output."""
         name = DatasetName(NS, claim.outputs[0].name)
         self.do(PublishLot(ClaimRef(claim.id, claim.token), (), ((name, checks),)))

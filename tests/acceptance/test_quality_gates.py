@@ -22,7 +22,7 @@ from penstock.locks.commands import HoldLot, ResubmitLots
 from penstock.locks.commands.admin import AcceptLot
 from penstock.locks.explain.why import explain_work
 from penstock.locks.queries.lots import get_work, list_lot_checks, show_lot
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.lots.outbox import events_after
 from penstock.schema.locks import Stale
 from penstock.schema.lots import CheckResult, Lot
@@ -36,7 +36,10 @@ CHECK = f"{arc_workloads.__name__}:nothing_bad"
 NOT_EMPTY = f"{arc_workloads.__name__}:is_not_empty"
 EACH = Parts(function=f"{arc_workloads.__name__}:one_part_each")
 GOOD, BAD = {"a.txt": b"good"}, {"a.txt": b"bad"}
-PASS, FAIL = Check("is sorted", True), Check("is sorted", False, detail="row 7 is not")
+PASS, FAIL = (
+    QualityCheck("is sorted", True),
+    QualityCheck("is sorted", False, detail="row 7 is not"),
+)
 
 
 def lot_of(arcs: ArcSite, dataset: str) -> Lot:
@@ -294,7 +297,11 @@ def test_a_lot_that_is_accepted_while_somebody_holds_it_stays_held(flow: Flow) -
 def test_checks_with_one_name_or_none_of_the_last_version_do_no_harm(flow: Flow) -> None:
     make_flow(flow)
     long = "x" * 300
-    both = (Check(long + "1", False), Check(long + "2", True), Check("odd\0", True, "\0", "\0"))
+    both = (
+        QualityCheck(long + "1", False),
+        QualityCheck(long + "2", True),
+        QualityCheck("odd\0", True, "\0", "\0"),
+    )
     flow.publish(flow.claim("clean_it"), *both)
     with flow.catalog.read() as tx:
         found = list_lot_checks(tx, "ns", "clean", "2026-11-15").checks

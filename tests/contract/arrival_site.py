@@ -17,7 +17,7 @@ from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import open_database
 from penstock.locks.rows import StatusRow
 from penstock.lots.manifests import Manifest, encode, manifest_key, note
-from penstock.objects import Entry, Objects
+from penstock.objects import Objects, StoredEntry
 from penstock.schema.arrivals import OnMissing
 from penstock.store.write_queue import WriteQueue
 
@@ -167,7 +167,7 @@ class FusedObjects(Objects):
         super().put(key, data, **how)
         self._fuse.burn()
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[StoredEntry]:
         self._fuse.burn()
         yield from super().list(prefix, after=after)
         self._fuse.burn()

@@ -8,7 +8,7 @@ from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import ClaimRef, HoldLot
 from penstock.locks.queries.holds import list_held_lots
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.schema.lots import HeldLot
 from penstock.states import ManifestState
 from tests.contract.lot_site import Site, note, open_site
@@ -35,7 +35,7 @@ def held(site: Site, namespace: str | None = None, *, for_checks: bool = False) 
 def fail_checks(site: Site, lot: str) -> None:
     claim = site.claim("a", lot)
     name = DatasetName("ns", "clean")
-    checks = ((name, (Check("has_rows", False, detail="0 of 7"),)),)
+    checks = ((name, (QualityCheck("has_rows", False, detail="0 of 7"),)),)
     notes = ((name, note(ManifestState.COMPLETE)),)
     site.do(PublishLot(ClaimRef(claim.id, claim.token), notes, checks))
 

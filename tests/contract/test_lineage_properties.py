@@ -14,7 +14,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.lineage.edges import History
 from penstock.catalog.lineage.graph import Direction, lineage
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import SECOND, Micros, format_time, parse_time
 from penstock.db import Database, Transaction
 from penstock.errors import NotFound
@@ -190,7 +190,7 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
 def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros) -> None:
     """Fold one event, as the server does."""
     command = ReceiveEvent(read_event(msgspec.json.encode(event), Limits()))
-    keys = Keys()
+    keys = RowKeys()
     command.prefetch(keys)
     uow.open(tx)
     uow.load(keys, NOW)

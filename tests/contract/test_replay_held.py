@@ -7,7 +7,7 @@ import pytest
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import ClaimRef, HoldLot, HoldWork, ResubmitLots
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.operations.replays.rules import ON_HOLD
 from penstock.operations.replays.target import ReplayTarget
 from penstock.schema.operations import ReplayAction
@@ -73,7 +73,7 @@ def test_failed_checks_are_repeated_and_release_downstream(
 ) -> None:
     site.site.do(ResubmitLots("ann", "by hand", "ns", "right", ("a",)))
     claim = site.site.claim("right", "a")
-    bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
+    bad = ((DatasetName("ns", "right"), (QualityCheck("not empty", success=False),)),)
     site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     assert site.output("right", "a").status == "HOLD"
     assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [
@@ -87,7 +87,7 @@ def test_step_fails_if_its_input_fails_checks(site: ReplaySite) -> None:
     site.start(dataset="right", lot="a")
     site.step()
     claim = site.site.claim("right", "a")
-    bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
+    bad = ((DatasetName("ns", "right"), (QualityCheck("not empty", success=False),)),)
     site.site.do(PublishLot(ClaimRef(claim.id, claim.token), (), bad))
     ended = site.step()
     assert (ended.state, ended.done, ended.failed) == (ReplayState.FAILED, 1, 1)

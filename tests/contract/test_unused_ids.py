@@ -12,7 +12,7 @@ from penstock.catalog.changes import changes
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.rows import Row
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import HOUR, SECOND, Micros, format_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Ask
@@ -64,7 +64,7 @@ class Site:
         with self._database.write() as tx:
             watched: Any = RecordingTransaction(tx)
             self.uow.open(watched)
-            keys = Keys()
+            keys = RowKeys()
             for command in commands:
                 command.prefetch(keys)
             self.uow.load(keys, self.now)

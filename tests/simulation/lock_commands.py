@@ -26,7 +26,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.admin import AcceptLot
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.schema.locks import Stale
 from tests.simulation.lock_model import LOTS, QUALITY
 
@@ -87,7 +87,7 @@ def _publications(machine: Any) -> st.SearchStrategy[Any]:
     """Draw the end of a claim, likely a live one, with a check result on one of its outputs."""
     return st.builds(
         lambda ref, dataset, success: PublishLot(
-            ref, (), ((DatasetName(NS, dataset), (Check("sorted", success),)),)
+            ref, (), ((DatasetName(NS, dataset), (QualityCheck("sorted", success),)),)
         ),
         _refs_of(machine),
         st.sampled_from(["clean", "clean", "mart"]),

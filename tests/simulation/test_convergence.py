@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.catalog.changes import changes
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
 from penstock.catalog.events.parse import Limits, read_event
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
@@ -57,7 +57,7 @@ class Receiver:
         commands = [_command(event) for event in events]
         uow = self._uow
         uow.open(self._tx)
-        keys = Keys()
+        keys = RowKeys()
         for command, _ in commands:
             command.prefetch(keys)
         uow.load(keys, NOW)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from penstock.db.database import T
-from penstock.db.migrate import Applied, Migration, apply_migrations
+from penstock.db.migrate import AppliedMigration, Migration, apply_migrations
 
 STEPS = [Migration(number, f"000{number}_step", "sqlite", (f"step {number}",)) for number in (1, 2)]
 
@@ -14,7 +14,7 @@ class Ledger:
     """A fake database that records its calls."""
 
     def __init__(self) -> None:
-        self.applied: list[Applied] = []
+        self.applied: list[AppliedMigration] = []
         self.ran: list[str] = []
         self.sessions = 0
 
@@ -25,7 +25,7 @@ class Ledger:
 
     def execute(self, statement: str, /, **params: Any) -> None:
         if statement == "record_migration":
-            line = Applied(params["number"], params["name"], params["checksum"])
+            line = AppliedMigration(params["number"], params["name"], params["checksum"])
             self.applied.append(line)
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -117,3 +118,16 @@ def test_the_lock_file_is_complete() -> None:
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout
+
+
+# The client's claim is a wire claim with methods for its worker.
+CLASSES_OF_ONE_NAME = {"Claim", "Claims"}
+
+
+def test_a_public_class_name_occurs_once() -> None:
+    names = Counter(
+        name
+        for file in SOURCE.rglob("*.py")
+        for name in re.findall(r"^class ([A-Z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert {name for name, count in names.items() if count > 1} == CLASSES_OF_ONE_NAME

@@ -12,7 +12,7 @@ from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
-from penstock.lots.manifests import Check, ManifestNote
+from penstock.lots.manifests import ManifestNote, QualityCheck
 from penstock.schema.arcs import PartState
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
@@ -22,7 +22,7 @@ LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part
 
 NamedNotes = tuple[tuple[DatasetName, ManifestNote], ...]
-NamedChecks = tuple[tuple[DatasetName, tuple[Check, ...]], ...]
+NamedChecks = tuple[tuple[DatasetName, tuple[QualityCheck, ...]], ...]
 
 _decode_notes = msgspec.json.Decoder(NamedNotes).decode
 

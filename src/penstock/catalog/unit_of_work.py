@@ -47,7 +47,7 @@ HEAVY = 65_536
 HEAVY_KEPT_MAX = 32 << 20
 
 
-class Keys(Struct):
+class RowKeys(Struct):
     """Keys of the rows that a batch needs, loaded in one round trip."""
 
     runs: set[str] = msgspec.field(default_factory=set)
@@ -57,7 +57,7 @@ class Keys(Struct):
     sources: set[str] = msgspec.field(default_factory=set)
 
 
-_NO_KEYS = Keys()
+_NO_KEYS = RowKeys()
 
 
 class UnitOfWork(BaseUnitOfWork):
@@ -99,9 +99,9 @@ class UnitOfWork(BaseUnitOfWork):
             self.events, self.stream_schemas,
         ]  # fmt: skip
 
-    def new_keys(self) -> Keys:
+    def new_keys(self) -> RowKeys:
         """Return an empty set of keys for commands to add to."""
-        return Keys()
+        return RowKeys()
 
     def mark_sent(self) -> None:
         """Record that the batch was sent, and drop runs that ended before the last batch."""
@@ -141,7 +141,7 @@ class UnitOfWork(BaseUnitOfWork):
         self._new_runs.forget()
         super().forget()
 
-    def load(self, keys: Keys, now: Micros) -> None:
+    def load(self, keys: RowKeys, now: Micros) -> None:
         """Fetch all rows that these keys lead to, in one round trip."""
         if keys == _NO_KEYS:
             return

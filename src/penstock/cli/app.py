@@ -22,7 +22,7 @@ _CHANGE = Group("Change", sort_key=3)
 _OPTIONS = Group("Options", sort_key=9)
 
 
-class Command(NamedTuple):
+class Entry(NamedTuple):
     """A command in a module of its own name, which is imported when the command runs."""
 
     group: Group
@@ -36,39 +36,39 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command(_SERVER, "cli.admin.up", "Run server, ingest workers and arc engine in one process."),
-    Command(_SERVER, "cli.admin.serve", "Run the server."),
-    Command(_SERVER, "cli.admin.config", "Show the settings and their origins."),
-    Command(_SERVER, "cli.admin.keys", "Create, list, limit and revoke API keys."),
-    Command(_SERVER, "cli.admin.check", "Check all data invariants."),
-    Command(_SERVER, "cli.admin.prune", "Delete old history that is no longer needed."),
-    Command(_SERVER, "cli.admin.catalog", "Correct times in the catalog that are in the future."),
-    Command(_SERVER, "demo.demo", "Start a server with a small data platform and show it."),
-    Command(_LOOK, "cli.catalog.lineage", "Draw the origin and the uses of a dataset or job."),
-    Command(_LOOK, "cli.catalog.datasets", "List, show, create, tag, hold, delete datasets."),
-    Command(_LOOK, "cli.catalog.jobs", "List, show, wire, hold, delete jobs."),
-    Command(_LOOK, "cli.lots.lots", "List, show, register, hold, remove lots; find gaps."),
-    Command(_LOOK, "cli.lots.provenance", "Show what a lot was made from, down to files."),
-    Command(_LOOK, "cli.lots.verify", "Compare the bytes of lots with their manifests."),
-    Command(_LOOK, "cli.lots.claims", "List claims and the lots that they lock; end a claim."),
-    Command(_LOOK, "cli.lots.why", "Show what stops a job from processing a lot."),
-    Command(_LOOK, "cli.catalog.runs", "List and show runs, and the runs before a run."),
-    Command(_LOOK, "cli.catalog.namespaces", "List, create, grant namespaces."),
-    Command(_LOOK, "cli.catalog.events", "List received events; follow events of lots."),
-    Command(_LOOK, "cli.catalog.search", "Find datasets, jobs and other things."),
-    Command(_LOOK, "cli.catalog.stats", "Count events, jobs, datasets and sources over time."),
-    Command(_LOOK, "cli.admin.audit", "List the actions of administrators."),
-    Command(_CHANGE, "cli.lots.run", "Claim a lot of a job and run a command on it."),
-    Command(_CHANGE, "cli.lots.work", "List, hold, release, retry, resubmit a job's work."),
-    Command(_CHANGE, "cli.arcs.arcs", "Declare, start, show, clean arcs."),
-    Command(_CHANGE, "cli.arcs.backfills", "Make failed and missing lots of an arc."),
-    Command(_CHANGE, "cli.arcs.replays", "Make again everything made from bad lots, in order."),
-    Command(_CHANGE, "cli.arcs.arrivals", "List, show, delete the places where objects arrive."),
-    Command(_CHANGE, "cli.admin.objects", "Remove orphaned objects from the object store."),
-    Command(_CHANGE, "cli.lots.quality", "Show the results of checks; accept a failed lot."),
-    Command(_CHANGE, "cli.admin.subscribers", "Manage the webhooks and backends that get events."),
-    Command(_CHANGE, "cli.ingest.ingest", "Submit, follow, resume, hold, delete batches."),
-    Command(_CHANGE, "cli.catalog.emit", "Send OpenLineage events from a file."),
+    Entry(_SERVER, "cli.admin.up", "Run server, ingest workers and arc engine in one process."),
+    Entry(_SERVER, "cli.admin.serve", "Run the server."),
+    Entry(_SERVER, "cli.admin.config", "Show the settings and their origins."),
+    Entry(_SERVER, "cli.admin.keys", "Create, list, limit and revoke API keys."),
+    Entry(_SERVER, "cli.admin.check", "Check all data invariants."),
+    Entry(_SERVER, "cli.admin.prune", "Delete old history that is no longer needed."),
+    Entry(_SERVER, "cli.admin.catalog", "Correct times in the catalog that are in the future."),
+    Entry(_SERVER, "demo.demo", "Start a server with a small data platform and show it."),
+    Entry(_LOOK, "cli.catalog.lineage", "Draw the origin and the uses of a dataset or job."),
+    Entry(_LOOK, "cli.catalog.datasets", "List, show, create, tag, hold, delete datasets."),
+    Entry(_LOOK, "cli.catalog.jobs", "List, show, wire, hold, delete jobs."),
+    Entry(_LOOK, "cli.lots.lots", "List, show, register, hold, remove lots; find gaps."),
+    Entry(_LOOK, "cli.lots.provenance", "Show what a lot was made from, down to files."),
+    Entry(_LOOK, "cli.lots.verify", "Compare the bytes of lots with their manifests."),
+    Entry(_LOOK, "cli.lots.claims", "List claims and the lots that they lock; end a claim."),
+    Entry(_LOOK, "cli.lots.why", "Show what stops a job from processing a lot."),
+    Entry(_LOOK, "cli.catalog.runs", "List and show runs, and the runs before a run."),
+    Entry(_LOOK, "cli.catalog.namespaces", "List, create, grant namespaces."),
+    Entry(_LOOK, "cli.catalog.events", "List received events; follow events of lots."),
+    Entry(_LOOK, "cli.catalog.search", "Find datasets, jobs and other things."),
+    Entry(_LOOK, "cli.catalog.stats", "Count events, jobs, datasets and sources over time."),
+    Entry(_LOOK, "cli.admin.audit", "List the actions of administrators."),
+    Entry(_CHANGE, "cli.lots.run", "Claim a lot of a job and run a command on it."),
+    Entry(_CHANGE, "cli.lots.work", "List, hold, release, retry, resubmit a job's work."),
+    Entry(_CHANGE, "cli.arcs.arcs", "Declare, start, show, clean arcs."),
+    Entry(_CHANGE, "cli.arcs.backfills", "Make failed and missing lots of an arc."),
+    Entry(_CHANGE, "cli.arcs.replays", "Make again everything made from bad lots, in order."),
+    Entry(_CHANGE, "cli.arcs.arrivals", "List, show, delete the places where objects arrive."),
+    Entry(_CHANGE, "cli.admin.objects", "Remove orphaned objects from the object store."),
+    Entry(_CHANGE, "cli.lots.quality", "Show the results of checks; accept a failed lot."),
+    Entry(_CHANGE, "cli.admin.subscribers", "Manage the webhooks and backends that get events."),
+    Entry(_CHANGE, "cli.ingest.ingest", "Submit, follow, resume, hold, delete batches."),
+    Entry(_CHANGE, "cli.catalog.emit", "Send OpenLineage events from a file."),
 )
 
 

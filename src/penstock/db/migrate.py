@@ -71,7 +71,7 @@ def _translate(text: str, dialect: str) -> str:
     return TOKEN.sub(lambda token: SQLITE_WORDS.get(token[0], token[0]), text)
 
 
-class Applied(msgspec.Struct, frozen=True):
+class AppliedMigration(msgspec.Struct, frozen=True):
     """A row of the ledger."""
 
     number: int
@@ -154,7 +154,7 @@ def _apply_next(
     """Apply the first missing step; another program may have applied the steps before it."""
     with session() as tx:
         tx.execute("create_schema_migrations")
-        applied = tx.rows(Applied, "applied_migrations")
+        applied = tx.rows(AppliedMigration, "applied_migrations")
         check_ledger(migrations, applied)
         numbers = {line.number for line in applied}
         missing = next((each for each in migrations if each.number not in numbers), None)
@@ -174,7 +174,7 @@ def _apply_next(
         return missing
 
 
-def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) -> None:
+def check_ledger(migrations: Sequence[Migration], applied: Sequence[AppliedMigration]) -> None:
     """Refuse a database that a newer program, or a changed migration, has made."""
     by_number = {migration.number: migration for migration in migrations}
     for line in applied:

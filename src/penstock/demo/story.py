@@ -189,18 +189,18 @@ def _station_hour(name: str) -> tuple[str, int]:
     return station, int(hour)
 
 
-class Outcome(NamedTuple):
+class StoryOutcome(NamedTuple):
     """The end of the story: the digests and the state of each dataset's lot."""
 
     states: Mapping[str, str]
     digests: Mapping[str, tuple[str, ...]]
 
 
-def outcome(client: Client, lot: str) -> Outcome:
+def outcome(client: Client, lot: str) -> StoryOutcome:
     """Read the outcome of a lot in every dataset of the arcs."""
     states, digests = {}, {}
     for dataset in OUTPUTS:
         manifest = client.manifest(NAMESPACE, dataset, lot)
         states[dataset] = manifest.state
         digests[dataset] = tuple(sorted(item.digest or "" for item in manifest.uris))
-    return Outcome(states, digests)
+    return StoryOutcome(states, digests)

@@ -14,7 +14,7 @@ FLAKY_STATION = "south"
 FOLDER = "PENSTOCK_DEMO_FOLDER"  # the variable that says where the demo keeps its notes
 
 
-class Reading(NamedTuple):
+class GaugeReading(NamedTuple):
     """One line of a gauge."""
 
     station: str
@@ -91,17 +91,17 @@ def _stumble_once(lot: str) -> None:
     raise RuntimeError("the gauge's clock could not be reached")
 
 
-def _readings(context: Context) -> Iterator[Reading]:
+def _readings(context: Context) -> Iterator[GaugeReading]:
     for uri in sorted(context.uris, key=_name):
         yield from _parsed(context.read(uri))
 
 
-def _parsed(text: bytes) -> Iterator[Reading]:
+def _parsed(text: bytes) -> Iterator[GaugeReading]:
     for station, hour, level in csv.reader(io.StringIO(text.decode())):
-        yield Reading(station, int(hour), int(level))
+        yield GaugeReading(station, int(hour), int(level))
 
 
-def _csv(lines: Iterable[Reading]) -> bytes:
+def _csv(lines: Iterable[GaugeReading]) -> bytes:
     return "".join(f"{line.station},{line.hour},{line.level_cm}\n" for line in lines).encode()
 
 

@@ -13,7 +13,7 @@ from penstock.clock import Micros
 from penstock.locks.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.schema.lots import Status
 
 WHO = "quality checks"  # the holder of a lot whose checks failed
@@ -23,7 +23,7 @@ _SHOWN_MAX = 3
 _WARNINGS = ("warn", "warning", "info")
 
 
-Checks = Mapping[str, Sequence[Check]]  # by dataset id
+Checks = Mapping[str, Sequence[QualityCheck]]  # by dataset id
 NO_CHECKS: Checks = MappingProxyType({})
 
 
@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(_Facet).decode
 _decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 
-def read_checks(facets: Facets) -> list[Check]:
+def read_checks(facets: Facets) -> list[QualityCheck]:
     """Read check results from the facets of a dataset; skip those that are malformed."""
     raw = facets.get(ASSERTIONS)
     if raw is None:
@@ -54,21 +54,21 @@ def read_checks(facets: Facets) -> list[Check]:
     return [check for each in assertions if (check := _check(each)) is not None]
 
 
-def _check(raw: msgspec.Raw) -> Check | None:
+def _check(raw: msgspec.Raw) -> QualityCheck | None:
     try:
         result = _decode_assertion(raw)
     except msgspec.MsgspecError:
         return None
     if not result.success and result.severity in _WARNINGS:
         return None
-    return Check(result.assertion, result.success, result.column or "")
+    return QualityCheck(result.assertion, result.success, result.column or "")
 
 
 def apply_checks(
     tables: LockTables,
     row: StatusRow,
     version_id: str,
-    checks: Sequence[Check],
+    checks: Sequence[QualityCheck],
     run_id: str | None,
     now: Micros,
 ) -> str:
@@ -93,7 +93,7 @@ def _record(
     tables: LockTables,
     row: StatusRow,
     version_id: str,
-    checks: Sequence[Check],
+    checks: Sequence[QualityCheck],
     run_id: str | None,
     now: Micros,
 ) -> None:
@@ -116,7 +116,7 @@ def _record(
         )
 
 
-def describe_failures(checks: Sequence[Check]) -> str:
+def describe_failures(checks: Sequence[QualityCheck]) -> str:
     """Describe the checks that failed; return an empty text if none did."""
     bad = [check.words for check in checks if not check.success]
     if not bad:

@@ -33,7 +33,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     ark: str | None = None  # the ARK of the stored object, if it is a file of one
 
 
-class Check(Struct, frozen=True, omit_defaults=True):
+class QualityCheck(Struct, frozen=True, omit_defaults=True):
     """The result of a check of a whole lot, or of one field."""
 
     name: str
@@ -85,7 +85,7 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
     uri_type: UriType = UriType.IDENTIFIER
     uris: tuple[Item, ...] = ()
     parts: tuple[PartLine, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[QualityCheck, ...] = ()
     attempt: str = ""
     part: str = ""
     created: str = ""

@@ -49,7 +49,7 @@ _GONE = (errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, err
 _RETRY_SECONDS = 60
 
 
-class Entry(Struct, frozen=True):
+class StoredEntry(Struct, frozen=True):
     """One object in a listing."""
 
     key: str
@@ -170,7 +170,7 @@ class Objects:
         """Whether there is an object under the key."""
         return self.size(key) is not None
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[StoredEntry]:
         """Yield every object below a prefix of whole segments, in no order.
 
         With `after`, only greater keys; a store that sorts skips the others. Files whose names
@@ -187,7 +187,7 @@ class Objects:
             ):
                 for meta in page:
                     modified = from_datetime(meta["last_modified"])
-                    yield Entry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+                    yield StoredEntry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
 
     def folders(self, prefix: str) -> Sequence[str]:
         """Yield the segments after the prefix in keys that continue below them."""
@@ -207,11 +207,11 @@ class Objects:
                 if reason := refusal(path):
                     yield Nameless(self._folder / path, reason)
 
-    def _list_folder(self, folder: Path, prefix: str, after: str) -> Iterator[Entry]:
+    def _list_folder(self, folder: Path, prefix: str, after: str) -> Iterator[StoredEntry]:
         with self._refusals("list", prefix):
             for path, status in local.files(folder, prefix):
                 if path > after and refusal(path) is None:
-                    yield Entry(path, status.st_size, status.st_mtime_ns // 1000)
+                    yield StoredEntry(path, status.st_size, status.st_mtime_ns // 1000)
 
     def delete(self, key: str) -> None:
         """Remove an object, if there is one."""

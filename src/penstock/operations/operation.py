@@ -58,7 +58,7 @@ class OperationRow(Protocol):
 R = TypeVar("R", bound=OperationRow)
 
 
-class Statements(NamedTuple):
+class OperationStatements(NamedTuple):
     """The names of the statements of one kind of operation."""
 
     by_ids: str
@@ -77,7 +77,7 @@ class OperationKind(ABC, Generic[R]):
     part: ClassVar[str]  # the unit of `max_running`
     part_keys: ClassVar[str]
     states: ClassVar[Moves[Any]]
-    statements: ClassVar[Statements]
+    statements: ClassVar[OperationStatements]
     row: Callable[..., R]  # from the columns in order
 
     @abstractmethod

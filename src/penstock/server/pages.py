@@ -5,7 +5,7 @@ from importlib import resources
 
 from penstock.server.auth import count_hosts
 from penstock.server.responses import Answer, App, Header, Receive, Scope, Send, messages
-from penstock.web.files import File, Files
+from penstock.web.files import Files, PageFile
 
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -61,7 +61,7 @@ class Site:
         return None if file is None else _sent(file, headers)
 
 
-def _sent(file: File, headers: Mapping[bytes, bytes]) -> Answer:
+def _sent(file: PageFile, headers: Mapping[bytes, bytes]) -> Answer:
     etag = file.etag.encode()
     about: tuple[Header, ...] = (
         (b"etag", etag),

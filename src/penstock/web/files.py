@@ -24,7 +24,7 @@ _ASK_FIRST = "no-cache"
 
 
 @dataclass(frozen=True)
-class File:
+class PageFile:
     """A cached file, compressed or plain."""
 
     kept: bytes
@@ -45,9 +45,9 @@ class Files:
     def __init__(self, folder: Path = STATIC) -> None:
         self._folder = folder
         self._stamp = -1
-        self._files: dict[str, File] = {}
+        self._files: dict[str, PageFile] = {}
 
-    def find(self, path: str) -> File | None:
+    def find(self, path: str) -> PageFile | None:
         """Return the file at a path below `/`; the page itself for an empty path."""
         self._look()
         return self._files.get(path or INDEX)
@@ -62,7 +62,7 @@ class Files:
             self._stamp = stamp
 
 
-def _read(folder: Path) -> dict[str, File]:
+def _read(folder: Path) -> dict[str, PageFile]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -73,5 +73,5 @@ def _read(folder: Path) -> dict[str, File]:
             kept = path.read_bytes()
             etag = f'"{hashlib.sha256(kept).hexdigest()[:32]}"'
             caching = _FOREVER if name.startswith(_HASHED) else _ASK_FIRST
-            found[name] = File(kept, is_packed, kind, etag, caching)
+            found[name] = PageFile(kept, is_packed, kind, etag, caching)
     return found

@@ -45,7 +45,7 @@ from penstock.locks.lock_rules import writable
 from penstock.locks.rows import EXTERNAL_JOB, StatusRow
 from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
-from penstock.objects import Entry, Objects
+from penstock.objects import Objects, StoredEntry
 from penstock.objects.keys import refusal
 from penstock.objects.uris import KeyForm, find_object
 from penstock.schema.arrivals import TimeFrom
@@ -109,7 +109,7 @@ class Untaken(Struct, frozen=True):
 class Readable(NamedTuple):
     """The objects of a listing that can be read under their keys, and those that cannot."""
 
-    entries: list[Entry]
+    entries: list[StoredEntry]
     untaken: Untaken
 
 
@@ -132,9 +132,9 @@ class Marks:
         """Whether an object, as it is listed now, could not be read."""
         return (uri, modified) in self._gone
 
-    def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
+    def pass_over(self, store: Objects, entries: Iterable[StoredEntry]) -> Readable:
         """Drop folder marks, and separate keys that cannot be read."""
-        readable, untaken = list[Entry](), Untaken()
+        readable, untaken = list[StoredEntry](), Untaken()
         for entry in entries:
             if reason := refusal(entry.key):
                 untaken += Untaken(1, entry.key, reason)
@@ -142,7 +142,7 @@ class Marks:
                 readable.append(entry)
         return Readable(readable, untaken)
 
-    def _is_mark(self, store: Objects, entry: Entry) -> bool:
+    def _is_mark(self, store: Objects, entry: StoredEntry) -> bool:
         key = (entry.key, entry.modified)
         if key not in self._known:
             is_bucket = store.path(entry.key) is None
@@ -313,7 +313,7 @@ class ArrivalRound:
                 candidates.append(Candidate(seen, home, row, is_late=row is not None))
         return candidates
 
-    def _home(self, entry: Entry) -> str | None:
+    def _home(self, entry: StoredEntry) -> str | None:
         """Return the lot of an object by its time or key; None if it has none."""
         if self._arrival.cut is None:
             assert self._pattern is not None, "lots without an interval are named by keys"

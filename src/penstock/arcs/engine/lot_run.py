@@ -33,7 +33,7 @@ from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unava
 from penstock.locks.claiming import ClaimRef
 from penstock.locks.commands.claims import ClaimedLot, ReleaseClaim, RenewClaim
 from penstock.lots.manifest_files import put_manifest
-from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
+from penstock.lots.manifests import DatasetRef, Manifest, ManifestNote, PartLine, QualityCheck
 from penstock.objects import Objects
 from penstock.schema.arcs import EmptyOutput, OnEmpty, PartState
 from penstock.states import ArcState, ManifestState, RunState
@@ -311,7 +311,7 @@ class LotRun:
         self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
     ) -> NamedChecks:
         """Return the checks of all parts, also of those from earlier attempts."""
-        checks: defaultdict[DatasetName, list[Check]] = defaultdict(list)
+        checks: defaultdict[DatasetName, list[QualityCheck]] = defaultdict(list)
         for row in done.values():
             for name, note in row.named_notes:
                 checks[name] += read_manifest(self.objects, note.key).checks

@@ -18,7 +18,7 @@ from penstock.lots.manifests import (
     lot_folder,
     manifest_key,
 )
-from penstock.objects import Entry, Objects
+from penstock.objects import Objects, StoredEntry
 from penstock.states import RUN, ManifestState, RunState
 from penstock.store.write_queue import WriteQueue
 
@@ -166,7 +166,7 @@ def _list_leftovers(
     return _write(objects, ref, lot, attempt, state, items, comment)
 
 
-def _item(objects: Objects, entry: Entry) -> Item:
+def _item(objects: Objects, entry: StoredEntry) -> Item:
     return Item(f"{objects.url}/{entry.key}", entry.size)
 
 
@@ -193,7 +193,7 @@ def _write(
     return key
 
 
-def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, StoredEntry]]:
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
         yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
@@ -214,7 +214,9 @@ def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> se
     return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
 
 
-def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+def _made_manifests(
+    objects: Objects, ref: DatasetRef, lot: str
+) -> Iterator[tuple[str, StoredEntry]]:
     for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
         folder = f"{lot_folder(ref, lot)}/state={state}"
         for entry in objects.list(folder):
@@ -230,11 +232,11 @@ def attempt_of(segment: str) -> str:
 
 def _remove(
     objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], listed: Collection[str]
-) -> dict[str, list[Entry]]:
+) -> dict[str, list[StoredEntry]]:
     for attempt, entry in list(_made_manifests(objects, ref, lot)):
         if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)
-    gone: dict[str, list[Entry]] = {}
+    gone: dict[str, list[StoredEntry]] = {}
     for attempt, entry in sorted(_data(objects, ref, lot), key=lambda pair: pair[1].key):
         if attempt in attempts and entry.key not in listed:
             objects.delete(entry.key)

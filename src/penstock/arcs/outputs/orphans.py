@@ -28,7 +28,7 @@ from penstock.errors import NotFound, PenstockError, Unavailable
 from penstock.locks.queries.claims import find_dataset
 from penstock.lots.manifests import DATA, DATASETS, DatasetRef
 from penstock.lots.rows import ManifestRow
-from penstock.objects import Entry, Objects
+from penstock.objects import Objects, StoredEntry
 from penstock.states import ManifestState, RunState
 from penstock.store.write_queue import WriteQueue
 
@@ -55,7 +55,7 @@ class _Left(NamedTuple):
 
     lot: str
     attempt: str
-    entry: Entry
+    entry: StoredEntry
 
 
 class OrphanSearch:

@@ -14,7 +14,7 @@ from penstock.arcs.workload.files import TaskFiles, task_folder
 from penstock.arcs.workload.shell import give_folder, reclaim_folder, refuse_links, run_command
 from penstock.arcs.workload.task import Context, InputLot, Task
 from penstock.errors import Invalid
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.telemetry import tracing
 
 
@@ -114,7 +114,7 @@ class _Listed(Struct, frozen=True, forbid_unknown_fields=True):
     uris: tuple[str, ...] | None = None
     output: str | None = None
     empty: bool = False
-    checks: tuple[Check, ...] = ()
+    checks: tuple[QualityCheck, ...] = ()
 
 
 _decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode

@@ -19,11 +19,11 @@ from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound
 from penstock.lots.manifests import (
     RETRY_MARK,
-    Check,
     DatasetRef,
     Item,
     Manifest,
     ManifestNote,
+    QualityCheck,
     data_folder,
 )
 from penstock.objects import Objects
@@ -81,7 +81,7 @@ class TaskResult(Struct, frozen=True):
 
     notes: tuple[tuple[DatasetName, ManifestNote], ...] = ()
     error: str = ""
-    checks: tuple[tuple[DatasetName, tuple[Check, ...]], ...] = ()
+    checks: tuple[tuple[DatasetName, tuple[QualityCheck, ...]], ...] = ()
     is_away: bool = False  # a service that it needs did not answer, so it costs no try
 
 
@@ -92,7 +92,7 @@ class Context:
         self._task = task
         self._store = store
         self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
-        self._checks: dict[DatasetRef, list[Check]] = {ref: [] for ref in task.outputs}
+        self._checks: dict[DatasetRef, list[QualityCheck]] = {ref: [] for ref in task.outputs}
         self._listed: set[DatasetRef] = set()  # outputs that have only the added objects
         self._empty: set[DatasetRef] = set(task.may_be_empty)  # outputs that may have no data
         self._inputs = ByName((lot.namespace, lot.name, lot) for lot in task.inputs)
@@ -176,10 +176,10 @@ class Context:
         """Record the result of a check of the output. If it failed, the lot is held."""
         of_part = f"{name} in part {self.part}" if self.part else name
         ref = self._output(output or None)
-        self._checks[ref].append(Check(of_part, bool(success), field, detail))
+        self._checks[ref].append(QualityCheck(of_part, bool(success), field, detail))
         return bool(success)
 
-    def checks(self) -> tuple[tuple[DatasetName, tuple[Check, ...]], ...]:
+    def checks(self) -> tuple[tuple[DatasetName, tuple[QualityCheck, ...]], ...]:
         """Return the checks of each output."""
         return tuple(
             (DatasetName(ref.namespace, ref.name), tuple(checks))

@@ -10,7 +10,7 @@ from penstock.access import audit
 from penstock.catalog.entities import datasets
 from penstock.catalog.events.schema import Field
 from penstock.catalog.rows import DatasetRow, JobRow, NamespaceRow, RunRow
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
 
@@ -20,7 +20,7 @@ class Write(Struct, frozen=True):
 
     exclusive: ClassVar[bool] = False
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Add no keys: such commands are rare."""
 
 

@@ -38,7 +38,7 @@ class CreateNamespace(Write, frozen=True):
         audit.append(uow.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
 
 
-class CreatedDataset(Struct, frozen=True):
+class CreatedNames(Struct, frozen=True):
     """Whether creating a dataset created its namespace too."""
 
     is_namespace_new: bool
@@ -54,7 +54,7 @@ class CreateDataset(Write, frozen=True):
     description: str | None
     who: str
 
-    def execute(self, uow: UnitOfWork, now: Micros) -> CreatedDataset:
+    def execute(self, uow: UnitOfWork, now: Micros) -> CreatedNames:
         """Create it, or raise Conflict if it exists, deleted or not."""
         named = ids.dataset_id(self.namespace, self.dataset)
         row = uow.datasets.get(uow.dataset_id(named))
@@ -73,7 +73,7 @@ class CreateDataset(Write, frozen=True):
             audit.append(uow.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
         target = f"dataset:{self.namespace}:{self.dataset}"
         audit.append(uow.tx, now, self.who, "dataset create", target)
-        return CreatedDataset(is_namespace_new)
+        return CreatedNames(is_namespace_new)
 
 
 class PutNamespace(Write, frozen=True):

@@ -13,7 +13,7 @@ from penstock.catalog.events.facets import event_stamp
 from penstock.catalog.events.namespaced import WriteScope, may_write
 from penstock.catalog.events.parse import Event
 from penstock.catalog.rows import JobRow, RunRow, replace
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.schema.catalog import DatasetRole
@@ -139,7 +139,7 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
     event: Event
     within: str | None = None  # the namespace of a key for one namespace
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Add everything that the event names."""
         event = self.event
         if event.job_id:

@@ -8,7 +8,7 @@ from penstock import ids
 from penstock.catalog.entities.tags import use_tags
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets, Stamp, stamped_at
-from penstock.catalog.events.known_facets import ParentRun
+from penstock.catalog.events.known_facets import ReportedParent
 from penstock.catalog.rows import JobRow, RunRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, after
@@ -132,7 +132,7 @@ def untag_job(job: JobRow, name: str) -> JobRow:
 
 
 def ensure_parent(
-    uow: UnitOfWork, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
+    uow: UnitOfWork, parent: ReportedParent, at: Micros, *, is_elsewhere: bool = False
 ) -> tuple[RunRow, RunRow] | None:
     """Return the parent run that a child names; create it if it does not exist.
 

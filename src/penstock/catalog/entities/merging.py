@@ -17,7 +17,7 @@ from penstock.catalog.entities.inheritance import pass_on
 from penstock.catalog.entities.job_versions import put_job_version, version_names
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import merge, read_facets, read_stamps
-from penstock.catalog.events.known_facets import Alias, DatasetName
+from penstock.catalog.events.known_facets import DatasetName, ReportedAlias
 from penstock.catalog.events.parse import Event, Mention
 from penstock.catalog.rows import (
     AliasRow,
@@ -51,7 +51,7 @@ def merge_second_names(uow: UnitOfWork, event: Event) -> None:
                 _merge_name(uow, mention, alias, event.at)
 
 
-def _merge_name(uow: UnitOfWork, mention: Mention, alias: Alias, at: Micros) -> None:
+def _merge_name(uow: UnitOfWork, mention: Mention, alias: ReportedAlias, at: Micros) -> None:
     own_id = uow.dataset_id(mention.id)
     other = uow.datasets.get(ids.dataset_id(alias.namespace, alias.name))
     if other is None or other.id == own_id:

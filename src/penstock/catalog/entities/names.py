@@ -137,7 +137,7 @@ def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow
 
 
 def add_aliases(
-    uow: UnitOfWork, dataset_id: str, names: list[known_facets.Alias], at: Micros
+    uow: UnitOfWork, dataset_id: str, names: list[known_facets.ReportedAlias], at: Micros
 ) -> None:
     """Add second names; a name that has a dataset of its own keeps it."""
     for name in names:

@@ -23,7 +23,7 @@ from penstock.catalog.events.facets import (
     read_run_stamps,
     run_stamp,
 )
-from penstock.catalog.events.known_facets import DatasetName, ParentRun
+from penstock.catalog.events.known_facets import DatasetName, ReportedParent
 from penstock.catalog.events.namespaced import Right, WriteScope, may_write
 from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
 from penstock.catalog.events.schema import NO_SCHEMA, read_schema
@@ -211,7 +211,7 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
     return run
 
 
-def _parent_of(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> ParentRun | None:
+def _parent_of(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> ReportedParent | None:
     """Return the parent run that an event names; create it if it does not exist.
 
     A key for one namespace changes nothing else of an existing job elsewhere.
@@ -231,7 +231,7 @@ def _parent_of(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> Paren
     return parent
 
 
-def _follow_parent(job: JobRow, parent: ParentRun, stamp: int) -> JobRow:
+def _follow_parent(job: JobRow, parent: ReportedParent, stamp: int) -> JobRow:
     parent_id = ids.job_id(parent.namespace, parent.name)
     if parent_id == job.id or (stamp, parent_id) <= (job.parent_stamp, job.parent_job_id or ""):
         return job

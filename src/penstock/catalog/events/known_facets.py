@@ -36,7 +36,7 @@ OF_ONE_VERSION: Final = frozenset(
 CHECKS: Final = (ASSERTIONS, EXPECTATIONS, METRICS)
 
 
-class ParentRun(Struct, frozen=True):
+class ReportedParent(Struct, frozen=True):
     """The parent of a run."""
 
     run_id: str
@@ -52,7 +52,7 @@ class DatasetName(Struct, frozen=True, order=True):
     name: str
 
 
-class Alias(Struct, frozen=True):
+class ReportedAlias(Struct, frozen=True):
     """Another name of a dataset."""
 
     namespace: str
@@ -126,7 +126,7 @@ class _Lifecycle(Struct):
 
 
 class _Symlinks(Struct):
-    identifiers: list[Alias]
+    identifiers: list[ReportedAlias]
 
 
 class _Tag(Struct):
@@ -218,7 +218,7 @@ def _is_deleted(facets: Facets, name: str) -> bool:
     return facet is not None and is_deleted(facet)
 
 
-def parent(facets: Facets) -> ParentRun | None:
+def parent(facets: Facets) -> ReportedParent | None:
     """Return the `parent` facet, or `parentRun` of older clients."""
     if "parent" not in facets and "parentRun" not in facets:
         return None
@@ -227,7 +227,7 @@ def parent(facets: Facets) -> ParentRun | None:
         return None
     run_id = ids.run_id(facet.run.runId)
     external = facet.run.runId if run_id != facet.run.runId else None
-    return ParentRun(run_id, external, facet.job.namespace, facet.job.name)
+    return ReportedParent(run_id, external, facet.job.namespace, facet.job.name)
 
 
 def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
@@ -285,7 +285,7 @@ def data_source(facets: Facets) -> DataSource | None:
     return DataSource(facet.name, _clean(facet.uri or "") or None)
 
 
-def aliases(facets: Facets) -> list[Alias]:
+def aliases(facets: Facets) -> list[ReportedAlias]:
     """Return the second names of a dataset."""
     facet = _read_symlinks(facets, "symlinks")
     named = facet.identifiers if facet else []

@@ -17,10 +17,10 @@ from penstock.access.keys import Key
 from penstock.catalog.entities.names import home
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets
-from penstock.catalog.events.known_facets import Alias
+from penstock.catalog.events.known_facets import ReportedAlias
 from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import replace
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Forbidden
 from penstock.store.write_queue import Command
@@ -73,7 +73,7 @@ class NamespacedEvent(Struct, frozen=True):
     event: Event
     receiving: Callable[[Event], Command[None]]  # the command for keys without a scope
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Add the keys that the unrestricted command needs; other rows are rarely needed."""
         self.receiving(self.event).prefetch(keys)
 
@@ -148,7 +148,7 @@ def _without_foreign_names(uow: UnitOfWork, event: Event, scope: WriteScope) -> 
     )
 
 
-def _with_names(facets: Facets, kept: Sequence[Alias]) -> Facets:
+def _with_names(facets: Facets, kept: Sequence[ReportedAlias]) -> Facets:
     """Return the facets with these second names only."""
     if len(kept) == len(known_facets.aliases(facets)):
         return facets

@@ -29,7 +29,7 @@ from penstock.schema.catalog import DatasetRole, InputField
 from penstock.schema.lineage import ColumnGraph, FieldData, FieldNode, IndirectLineage
 
 
-class Column(NamedTuple):
+class ColumnKey(NamedTuple):
     """A field of a dataset."""
 
     dataset_id: str
@@ -39,13 +39,13 @@ class Column(NamedTuple):
 class MadeFrom(NamedTuple):
     """A column from which another is made, and its transformation."""
 
-    column: Column
+    column: ColumnKey
     description: str | None
     type: str | None
     indirect: bool
 
 
-class Shown(Struct, frozen=True):
+class ShownColumns(Struct, frozen=True):
     """The version of a dataset that the graph shows, and the types of its fields."""
 
     namespace: str
@@ -66,25 +66,25 @@ class Columns:
         self._as_of = as_of
         self._with_indirect = with_indirect
         self._of_all_fields: dict[str, list[MadeFrom]] = {}  # by dataset
-        self._shown: dict[str, Shown | None] = {}  # None: deleted or unknown
-        self._inputs: dict[Column, list[MadeFrom]] = {}
+        self._shown: dict[str, ShownColumns | None] = {}  # None: deleted or unknown
+        self._inputs: dict[ColumnKey, list[MadeFrom]] = {}
 
-    def shown(self, dataset: str) -> Shown:
+    def shown(self, dataset: str) -> ShownColumns:
         """Return the dataset version whose columns the graph shows."""
         self._show([dataset])
         shown = self._shown[dataset]
         assert shown is not None, "columns of what is not shown are not given out"
         return shown
 
-    def all_of(self, datasets: Collection[str]) -> set[Column]:
+    def all_of(self, datasets: Collection[str]) -> set[ColumnKey]:
         """Return every field of these datasets, by schema or by lineage."""
         self._show(datasets)
         shown = {d: version for d in datasets if (version := self._shown[d]) is not None}
         rows = self._tx.fetch("column_fields", sets=_sets(shown.values()))
-        stated = {Column(d, field) for d, version in shown.items() for field in version.types}
-        return stated | {Column(dataset, field) for dataset, field in rows}
+        stated = {ColumnKey(d, field) for d, version in shown.items() for field in version.types}
+        return stated | {ColumnKey(dataset, field) for dataset, field in rows}
 
-    def sources(self, columns: Collection[Column]) -> set[Column]:
+    def sources(self, columns: Collection[ColumnKey]) -> set[ColumnKey]:
         """Return the columns that these depend on, directly or with all of their dataset."""
         inputs = self.inputs_of(columns)
         columns_read = {source.column for column in columns for source in inputs[column]}
@@ -92,7 +92,7 @@ class Columns:
             columns_read |= {source.column for source in self.inputs_of_all_fields(dataset)}
         return columns_read
 
-    def products(self, columns: Collection[Column]) -> set[Column]:
+    def products(self, columns: Collection[ColumnKey]) -> set[ColumnKey]:
         """Return the columns and whole datasets that depend on these columns."""
         rows = self._tx.fetch(
             "column_outputs",
@@ -104,15 +104,15 @@ class Columns:
         rows = [row for row in rows if (row[0], row[1]) in wanted]
         self._show({row[2] for row in rows})
         dependents = {
-            Column(dataset, field)
+            ColumnKey(dataset, field)
             for _, _, dataset, field, set_id in rows
             if (version := self._shown[dataset]) is not None and version.column_set_id == set_id
         }
         dependent = {column.dataset_id for column in dependents if column.field == ALL_FIELDS}
-        dependents -= {Column(dataset, ALL_FIELDS) for dataset in dependent}
+        dependents -= {ColumnKey(dataset, ALL_FIELDS) for dataset in dependent}
         return dependents | self.all_of(dependent) if self._with_indirect else dependents
 
-    def inputs_of(self, columns: Collection[Column]) -> dict[Column, list[MadeFrom]]:
+    def inputs_of(self, columns: Collection[ColumnKey]) -> dict[ColumnKey, list[MadeFrom]]:
         """Return the inputs of these columns, and maybe of others."""
         fresh = [column for column in columns if column not in self._inputs]
         if fresh:
@@ -126,7 +126,7 @@ class Columns:
         """
         return self._of_all_fields.get(dataset, [])
 
-    def _load_inputs(self, columns: list[Column]) -> None:
+    def _load_inputs(self, columns: list[ColumnKey]) -> None:
         datasets = {column.dataset_id for column in columns}
         self._show(datasets)
         fresh = datasets - self._of_all_fields.keys()
@@ -144,11 +144,11 @@ class Columns:
         for dataset, field, source, source_field, description, kind, indirect in rows:
             if self._shown[source] is None:
                 continue
-            made_from = MadeFrom(Column(source, source_field), description, kind, bool(indirect))
+            made_from = MadeFrom(ColumnKey(source, source_field), description, kind, bool(indirect))
             if field == ALL_FIELDS:
                 if also and dataset in fresh:
                     self._of_all_fields[dataset].append(made_from)
-            elif (column := Column(dataset, field)) in wanted:
+            elif (column := ColumnKey(dataset, field)) in wanted:
                 self._inputs[column].append(made_from)
 
     def _show(self, datasets: Iterable[str]) -> None:
@@ -171,7 +171,7 @@ class Columns:
                 set_id = declared if held else set_id
             stated = load_fields(shown_fields(fields, observed))
             types = {field.name: field.type for field in stated}
-            self._shown[dataset] = Shown(namespace, name, version, set_id, types)
+            self._shown[dataset] = ShownColumns(namespace, name, version, set_id, types)
 
     def _show_unnamed(self, sources: set[str], made_of_them: Iterable[str]) -> None:
         """Show datasets without versions, which only column lineage names."""
@@ -187,7 +187,7 @@ class Columns:
         names = names_told(chain(*self._tx.fetch("column_facets", ids=versions)))
         for source in unnamed & names.keys():
             name = names[source]
-            self._shown[source] = Shown(name.namespace, name.name, None, None, {})
+            self._shown[source] = ShownColumns(name.namespace, name.name, None, None, {})
 
     def _pinned(self, dataset: str) -> tuple[str, str, str | None] | None:
         """Return the requested version, if it belongs to this dataset."""
@@ -199,7 +199,7 @@ class Columns:
         return version.id, version.fields, version.column_set_id
 
 
-def _sets(versions: Iterable[Shown | None]) -> list[str]:
+def _sets(versions: Iterable[ShownColumns | None]) -> list[str]:
     return [v.column_set_id for v in versions if v is not None and v.column_set_id is not None]
 
 
@@ -230,7 +230,7 @@ def column_lineage(
     return replace(graph, indirect=_of_all_fields(columns, seen)) if with_indirect else graph
 
 
-def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[Column]:
+def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[ColumnKey]:
     """Return the columns that a node id means."""
     if isinstance(named, NamedRun):
         raise Invalid("a run has no columns of its own; ask for its job, a dataset or a field")
@@ -238,7 +238,7 @@ def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -
         return columns.all_of(_outputs(tx, named, at))
     if named.field is None:
         return columns.all_of([named.id])
-    return {_existing(columns, named, Column(named.id, named.field))}
+    return {_existing(columns, named, ColumnKey(named.id, named.field))}
 
 
 def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
@@ -247,7 +247,7 @@ def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
     return [edge.dataset_id for edge in edges if edge.role == DatasetRole.OUTPUT]
 
 
-def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column:
+def _existing(columns: Columns, dataset: NamedDataset, column: ColumnKey) -> ColumnKey:
     """Refuse a field without a schema or lineage."""
     shown = columns.shown(column.dataset_id)
     if column.field in shown.types or columns.sources([column]) or columns.products([column]):
@@ -260,8 +260,8 @@ def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column
 
 
 def _walk(
-    beside: Callable[[Collection[Column]], set[Column]], start: set[Column], depth: int
-) -> set[Column]:
+    beside: Callable[[Collection[ColumnKey]], set[ColumnKey]], start: set[ColumnKey], depth: int
+) -> set[ColumnKey]:
     """Return everything within a number of hops."""
     seen, frontier = set(start), start
     for _ in range(depth):
@@ -272,7 +272,7 @@ def _walk(
     return seen
 
 
-def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnGraph:
+def _draw(columns: Columns, seen: set[ColumnKey], *, is_versioned: bool) -> ColumnGraph:
     """Return a node for each column, and the edges between them."""
     inputs = columns.inputs_of(seen)
     names = {column: _node_id(columns, column, is_versioned) for column in seen}
@@ -292,7 +292,7 @@ def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnG
     return ColumnGraph(nodes)
 
 
-def _of_all_fields(columns: Columns, seen: set[Column]) -> list[IndirectLineage]:
+def _of_all_fields(columns: Columns, seen: set[ColumnKey]) -> list[IndirectLineage]:
     """Return the fields that all fields of a dataset depend on, for each dataset of the graph."""
     lineages = []
     for dataset in {column.dataset_id for column in seen}:
@@ -304,13 +304,13 @@ def _of_all_fields(columns: Columns, seen: set[Column]) -> list[IndirectLineage]
     return sorted(lineages, key=lambda lineage: (lineage.namespace, lineage.dataset))
 
 
-def _node_id(columns: Columns, column: Column, is_versioned: bool) -> str:
+def _node_id(columns: Columns, column: ColumnKey, is_versioned: bool) -> str:
     shown = columns.shown(column.dataset_id)
     node = field_node(shown.namespace, shown.name, column.field)
     return f"{node}#{shown.version_id}" if is_versioned and shown.version_id else node
 
 
-def _data(columns: Columns, column: Column, sources: list[MadeFrom]) -> FieldData:
+def _data(columns: Columns, column: ColumnKey, sources: list[MadeFrom]) -> FieldData:
     shown = columns.shown(column.dataset_id)
     return FieldData(
         namespace=shown.namespace,

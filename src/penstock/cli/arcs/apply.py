@@ -54,7 +54,7 @@ _NOT_FOUND = 404
 Values = dict[str, Any]
 
 
-class Change(Struct, frozen=True):
+class DeclarationChange(Struct, frozen=True):
     """The change of an arc or an arrival: the old and new value of each setting."""
 
     kind: str
@@ -63,11 +63,11 @@ class Change(Struct, frozen=True):
     changes: dict[str, tuple[Any, Any]]
 
 
-class Applied(Struct, frozen=True, rename="camel"):
+class AppliedArcs(Struct, frozen=True, rename="camel"):
     """The changes that were applied, or would be."""
 
     dry_run: bool
-    changes: list[Change]
+    changes: list[DeclarationChange]
 
 
 @app.default
@@ -91,7 +91,7 @@ def apply(
             [_plain(arrival) for arrival in declared.arrivals],
             dry_run=dry_run,
         )
-    options.write(Applied(dry_run, changes), _write)
+    options.write(AppliedArcs(dry_run, changes), _write)
     if not dry_run and not options.json:
         note("`penstock arcs start` runs them, `penstock arcs status` shows their progress")
 
@@ -120,20 +120,20 @@ def read_source(source: str) -> Declared:
     return read_module(module)
 
 
-def _compare_arc(arc: Arc, before: docs.ShownArc | None) -> Change:
+def _compare_arc(arc: Arc, before: docs.ShownArc | None) -> DeclarationChange:
     name = f"{arc.namespace}/{arc.name}"
     wanted = _plain(arc)
     if before is None:
-        return Change("arc", name, True, _custom_values(wanted, Arc))
-    return Change("arc", name, False, _changed_values(wanted, _snake(before)))
+        return DeclarationChange("arc", name, True, _custom_values(wanted, Arc))
+    return DeclarationChange("arc", name, False, _changed_values(wanted, _snake(before)))
 
 
-def _compare_arrival(arrival: Arrival, before: ShownArrival | None) -> Change:
+def _compare_arrival(arrival: Arrival, before: ShownArrival | None) -> DeclarationChange:
     name = f"{arrival.namespace}/{arrival.dataset}"
     wanted = _plain(arrival)
     if before is None:
-        return Change("arrival", name, True, _custom_values(wanted, Arrival))
-    return Change("arrival", name, False, _changed_values(wanted, _snake(before)))
+        return DeclarationChange("arrival", name, True, _custom_values(wanted, Arrival))
+    return DeclarationChange("arrival", name, False, _changed_values(wanted, _snake(before)))
 
 
 def _changed_values(wanted: Values, there: Values) -> dict[str, tuple[Any, Any]]:
@@ -177,12 +177,12 @@ def _arrival(client: Client, arrival: Arrival) -> ShownArrival | None:
         return None
 
 
-def _write(applied: Applied) -> None:
+def _write(applied: AppliedArcs) -> None:
     for change in applied.changes:
         _write_change(change, dry_run=applied.dry_run)
 
 
-def _write_change(change: Change, *, dry_run: bool) -> None:
+def _write_change(change: DeclarationChange, *, dry_run: bool) -> None:
     verb = "would be" if dry_run else "is"
     what = f"{change.kind} {change.name}"
     if not change.made and not change.changes:

@@ -218,7 +218,11 @@ def _write_lot(arc: str, lot: ArcLotDetail) -> None:
     if lot.failed_attempts:
         write_line()
         write_table(
-            ("failed attempt", Column("left behind", whole=True), Column("at", whole=True)),
+            (
+                "failed attempt",
+                Column("left behind", whole=True),
+                Column("at", whole=True),
+            ),
             ((each.run, each.state, show_time(each.at)) for each in lot.failed_attempts),
         )
     if lot.manifests:

@@ -180,7 +180,14 @@ def _write_list(page: BackfillList) -> None:
         note("there are no backfills; start one with `penstock backfills start ARC`")
         return
     write_table(
-        ("id", "arc", Column("state", whole=True), "lots", "so far", Column("since", whole=True)),
+        (
+            "id",
+            "arc",
+            Column("state", whole=True),
+            "lots",
+            "so far",
+            Column("since", whole=True),
+        ),
         (
             (
                 each.id,

@@ -140,7 +140,14 @@ def write_replay(replay: Replay) -> None:
 def write_steps(steps: Iterable[ReplayStep]) -> None:
     """Write a table of steps."""
     write_table(
-        (Column("step", numbers=True), "job", "lot", Column("is", whole=True), "run", "note"),
+        (
+            Column("step", numbers=True),
+            "job",
+            "lot",
+            Column("is", whole=True),
+            "run",
+            "note",
+        ),
         (
             (
                 step.number,

@@ -46,7 +46,7 @@ class RunningLot(Struct, frozen=True, rename="camel"):
     parts_done: int
 
 
-class Status(Struct, frozen=True):
+class ArcStatus(Struct, frozen=True):
     """All arcs and running lots."""
 
     arcs: Sequence[ShownArc]
@@ -70,7 +70,7 @@ def status(
     options.write(current, _write)
 
 
-def _write(current: Status) -> None:
+def _write(current: ArcStatus) -> None:
     write_arcs(current.arcs)
     if not current.arcs:
         return
@@ -82,12 +82,12 @@ def _write(current: Status) -> None:
         note(_idle(current.arcs))
 
 
-def fetch_status(client: Client, namespace: str | None) -> Status:
+def fetch_status(client: Client, namespace: str | None) -> ArcStatus:
     """Fetch all arcs and running lots."""
     arcs = client.arcs(namespace).arcs
     names = {(arc.namespace, arc.name): arc for arc in arcs}
     if not any(arc.counts.running for arc in arcs):
-        return Status(arcs, ())
+        return ArcStatus(arcs, ())
     locks = client.locks(namespace=namespace, limit=1000).locks
     live = [lock for lock in locks if (lock.namespace, lock.job) in names]
     split = {at for at, arc in names.items() if arc.parts is not None}
@@ -95,7 +95,7 @@ def fetch_status(client: Client, namespace: str | None) -> Status:
         _running(client, lock, is_split=(lock.namespace, lock.job) in split)
         for lock in live[:_RUNNING_MAX]
     ]
-    return Status(arcs, running)
+    return ArcStatus(arcs, running)
 
 
 def _running(client: Client, lock: Lock, *, is_split: bool) -> RunningLot:
@@ -131,7 +131,7 @@ def _watch(client: Client, namespace: str | None, interval: float) -> None:
             time.sleep(interval)
 
 
-def _draw(current: Status) -> RenderableType:
+def _draw(current: ArcStatus) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("arc", no_wrap=True)
     for state in STATES:

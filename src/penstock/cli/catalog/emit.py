@@ -49,7 +49,7 @@ class Refused(Struct, frozen=True):
     reason: str
 
 
-class Outcome(Struct, frozen=True):
+class EmitOutcome(Struct, frozen=True):
     """The result of sending a file."""
 
     sent: int
@@ -90,7 +90,7 @@ def emit(
                 f"{len(refused):,} refused; then sending stopped"
             )
         raise
-    outcome = Outcome(sent - len(refused), tuple(refused))
+    outcome = EmitOutcome(sent - len(refused), tuple(refused))
     _complain(file, refused)
     options.write_line(
         outcome, f"{counted(outcome.sent, 'event')} received, {len(refused):,} refused"

@@ -40,7 +40,7 @@ Profile = dict[str, Any]
 SECRET = "callback_secret"
 
 
-class Change(Struct, frozen=True):
+class CollectionChange(Struct, frozen=True):
     """The change of a collection: the old and new value of each setting."""
 
     collection: str
@@ -48,11 +48,11 @@ class Change(Struct, frozen=True):
     changes: dict[str, tuple[Any, Any]]
 
 
-class Applied(Struct, frozen=True, rename="camel"):
+class AppliedCollections(Struct, frozen=True, rename="camel"):
     """The changes that were applied, or would be."""
 
     dry_run: bool
-    collections: list[Change]
+    collections: list[CollectionChange]
 
 
 @app.default
@@ -75,10 +75,10 @@ def apply(
             changes.append(change)
             if not dry_run and (change.made or change.changes):
                 client.put_collection(name, **profile)
-    options.write(Applied(dry_run, changes), _write)
+    options.write(AppliedCollections(dry_run, changes), _write)
 
 
-def _write(applied: Applied) -> None:
+def _write(applied: AppliedCollections) -> None:
     for change in applied.collections:
         _write_change(change, dry_run=applied.dry_run)
 
@@ -130,16 +130,16 @@ def _keep_secret(profile: Profile, before: ShownCollection | None) -> Profile:
     return {**profile, SECRET: before.callback_secret}
 
 
-def _compare(name: str, profile: Profile, before: ShownCollection | None) -> Change:
+def _compare(name: str, profile: Profile, before: ShownCollection | None) -> CollectionChange:
     if before is None:
-        return Change(
+        return CollectionChange(
             name, True, {key: (None, value) for key, value in _custom_values(profile).items()}
         )
     old = before.profile
     changes = {key: (old[key], value) for key, value in profile.items() if old[key] != value}
     if SECRET in changes:
         changes[SECRET] = (old[SECRET], profile[SECRET] and MASK)
-    return Change(name, False, changes)
+    return CollectionChange(name, False, changes)
 
 
 def _custom_values(profile: Profile) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def _custom_values(profile: Profile) -> Mapping[str, Any]:
     return {**custom, SECRET: MASK} if SECRET in custom else custom
 
 
-def _write_change(change: Change, *, dry_run: bool) -> None:
+def _write_change(change: CollectionChange, *, dry_run: bool) -> None:
     would = "would be " if dry_run else "is "
     if not change.made and not change.changes:
         write_line(f"collection {change.collection} is unchanged")

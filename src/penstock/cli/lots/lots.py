@@ -389,7 +389,16 @@ def log(
                 raise Invalid("name a DATASET and a LOT, or a --job, or a --run")
     options.write_table(
         page,
-        (Column("at", whole=True), "action", "lot", "job or dataset", "from", "to", "who", "why"),
+        (
+            Column("at", whole=True),
+            "action",
+            "lot",
+            "job or dataset",
+            "from",
+            "to",
+            "who",
+            "why",
+        ),
         (
             (
                 show_time(entry.at),

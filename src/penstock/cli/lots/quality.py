@@ -27,7 +27,13 @@ app = App(
 A lot that fails a check is held, and no job can read it. Accept it, or make it
 again with `penstock work resubmit`.""",
 )
-_COLUMNS = ("check", "field", Column("passed", whole=True), Column("at", whole=True), "detail")
+_COLUMNS = (
+    "check",
+    "field",
+    Column("passed", whole=True),
+    Column("at", whole=True),
+    "detail",
+)
 
 
 @app.command(name="list")

@@ -123,7 +123,7 @@ lost; 3 no work, with --json; 128 plus the signal after a signal.""",
 )
 
 
-class LotRun(Struct, frozen=True, rename="camel"):
+class CommandRun(Struct, frozen=True, rename="camel"):
     """The result of one lot; without an exit code the command was stopped."""
 
     lot: str
@@ -140,7 +140,7 @@ class RunResult(Struct, frozen=True, rename="camel"):
 
     namespace: str
     job: str
-    lots: Sequence[LotRun]
+    lots: Sequence[CommandRun]
     why: NoWorkReason | None
 
 
@@ -238,7 +238,7 @@ class _Worker:
         self._environment = environment
         self._signals = signals
         self._as_json = as_json
-        self.lots: list[LotRun] = []
+        self.lots: list[CommandRun] = []
         self.started = False
         self.failed = False
 
@@ -256,7 +256,7 @@ class _Worker:
             if not loop:
                 break
 
-    def _process(self, claim: Claim) -> LotRun:
+    def _process(self, claim: Claim) -> CommandRun:
         ended = None
         try:
             with claim:
@@ -288,7 +288,7 @@ class _Worker:
             claim.release()
             raise
 
-    def _end(self, claim: Claim, ended: Ended) -> LotRun:
+    def _end(self, claim: Claim, ended: Ended) -> CommandRun:
         where = f"lot {claim.lot} of job {claim.namespace}/{claim.job}"
         if self._signals.received:
             claim.release()
@@ -308,5 +308,5 @@ class _Worker:
         return _outcome(claim, "FAILED", ended.code, ended.error)
 
 
-def _outcome(claim: Claim, state: str, code: int | None, error: str | None) -> LotRun:
-    return LotRun(claim.lot, claim.id, claim.token, claim.attempt, state, code, error)
+def _outcome(claim: Claim, state: str, code: int | None, error: str | None) -> CommandRun:
+    return CommandRun(claim.lot, claim.id, claim.token, claim.attempt, state, code, error)

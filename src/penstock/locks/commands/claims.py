@@ -8,7 +8,7 @@ from penstock import ids
 from penstock.catalog.commands import DatasetName, MarkRun
 from penstock.catalog.commands.lookup import Write, job_row
 from penstock.catalog.rows import JobRow
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, work
@@ -86,7 +86,7 @@ class ClaimLots(Write, frozen=True):
     wiring: WireJob | None = None  # applied first; undone if the claim is refused
     manager: str | None = None  # the engine that claims, if one does
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Prefetch the run of an earlier call with the same key."""
         if self.key is not None:
             keys.runs.add(keyed_run(ids.job_id(self.namespace, self.job), self.key, 0))
@@ -283,7 +283,7 @@ class CompleteAndClaim(Write, frozen=True):
     claim: ClaimLots
     complete: tuple[ClaimRef, ...] = ()
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Prefetch the rows of the claim."""
         self.claim.prefetch(keys)
 

@@ -16,7 +16,7 @@ from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.events.namespaced import WriteScope
 from penstock.catalog.events.parse import Event, Mention
 from penstock.catalog.rows import DatasetRow, RunDatasetRow, RunRow, replace
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
+from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, holds, quality, work
@@ -27,7 +27,7 @@ from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, read_error, read
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.lots.manifests import Check
+from penstock.lots.manifests import QualityCheck
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.lot_ids import sort_key
 from penstock.states import RunState, WorkState
@@ -378,7 +378,7 @@ class ReportedRun:
             # Runs of one job can write different outputs: one of another run may be held.
             work.refresh(self._tables, self._wiring, [claim.lot for claim in completed], self._now)
 
-    def _read_output_checks(self, written: RunDatasetRow) -> list[Check]:
+    def _read_output_checks(self, written: RunDatasetRow) -> list[QualityCheck]:
         """Read the check results of an output from all events of the run so far."""
         version = self._uow.versions.get(written.version_id)
         of_version = read_facets(version.facets) if version is not None else NO_FACETS
@@ -401,7 +401,7 @@ class ReportedRun:
                     self._apply_checks_to_lot(role, dataset, lot, results)
 
     def _apply_checks_to_lot(
-        self, role: DatasetRole, dataset: DatasetRow, lot: str, results: Sequence[Check]
+        self, role: DatasetRole, dataset: DatasetRow, lot: str, results: Sequence[QualityCheck]
     ) -> None:
         tables, now = self._tables, self._now
         row = tables.outputs.get((dataset.id, lot))
@@ -435,7 +435,7 @@ class LockingEvent(Struct, frozen=True, gc=False):
     event: Event
     within: str | None = None  # the one namespace of the key
 
-    def prefetch(self, keys: Keys) -> None:
+    def prefetch(self, keys: RowKeys) -> None:
         """Prefetch the rows that the event names."""
         ReceiveEvent(self.event).prefetch(keys)
 

@@ -27,7 +27,7 @@ from penstock.operations.backfills.rows import (
     LotOutcome,
 )
 from penstock.operations.backfills.rules import UNDER_WAY, LotRows, LotVerdict, gather_facts, judge
-from penstock.operations.operation import AuditedWrite, OperationKind, Statements, move
+from penstock.operations.operation import AuditedWrite, OperationKind, OperationStatements, move
 from penstock.schema.operations import BackfillAction, Standing
 from penstock.states import BACKFILL, BackfillState, WorkState
 from penstock.store.table_cache import TableCache
@@ -47,7 +47,7 @@ class BackfillKind(OperationKind[BackfillRow]):
     part_keys = "lots"
     states = BACKFILL
     row = BackfillRow
-    statements = Statements(
+    statements = OperationStatements(
         by_ids="backfills_by_ids",
         latest="last_backfills",
         steppable="running_backfills",

@@ -13,7 +13,13 @@ from penstock.locks import replay_gate
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
-from penstock.operations.operation import AuditedWrite, OperationKind, Statements, is_active, move
+from penstock.operations.operation import (
+    AuditedWrite,
+    OperationKind,
+    OperationStatements,
+    is_active,
+    move,
+)
 from penstock.operations.replays import rules
 from penstock.operations.replays.rows import (
     STEPS_MAX,
@@ -43,7 +49,7 @@ class ReplayKind(OperationKind[ReplayRow]):
     part_keys = "numbers"
     states = REPLAY
     row = ReplayRow
-    statements = Statements(
+    statements = OperationStatements(
         by_ids="replays_by_ids",
         latest="last_replays",
         steppable="open_replays",

@@ -56,7 +56,7 @@ from penstock.ingest.archive.ocfl.inventory import (
     state_after,
 )
 from penstock.ingest.intake import checkm
-from penstock.objects import Entry, Objects
+from penstock.objects import Objects, StoredEntry
 
 log = logging.getLogger(__name__)
 _PRODUCER = "producer/"
@@ -81,7 +81,9 @@ def remove_deposit_content(objects: Objects, place: str, key: str) -> None:
             objects.delete(content)
 
 
-def is_whole(objects: Objects, root: str, inventory: Inventory, entries: Iterable[Entry]) -> bool:
+def is_whole(
+    objects: Objects, root: str, inventory: Inventory, entries: Iterable[StoredEntry]
+) -> bool:
     """Whether all content of the newest version exists.
 
     A listing may miss a file that is being rewritten, so missing files are checked by key.
