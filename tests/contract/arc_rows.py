@@ -14,7 +14,7 @@ from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.db import Transaction
 from penstock.locks.commands.wiring import default_wiring
 from penstock.locks.rows import EXTERNAL_JOB, LogRow, LotJobDatasetRow, StatusRow
-from penstock.locks.work import new_work
+from penstock.locks.work_state import new_work
 from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow, SubscriberRow
 from penstock.operations.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.schema.arcs import PartState

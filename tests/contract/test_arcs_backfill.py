@@ -10,13 +10,7 @@ from penstock.access import audit
 from penstock.arcs.commands import PublishLot
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks.commands import (
-    ClaimLots,
-    ClaimRef,
-    HoldLot,
-    HoldWork,
-    Sweep,
-)
+from penstock.locks.commands import ClaimLots, ClaimRef, HoldLot, HoldWork, Sweep
 from penstock.operations.backfills.commands import StepBackfill
 from penstock.operations.backfills.rows import BackfillCounts
 from penstock.schema.gaps import GapKind

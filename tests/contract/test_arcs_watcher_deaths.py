@@ -10,10 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.arcs.arrivals.commands import (
-    DeleteArrival,
-    PublishArrivals,
-)
+from penstock.arcs.arrivals.commands import DeleteArrival, PublishArrivals
 from penstock.arcs.arrivals.scan import RoundResult
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.outputs.state_keys import KeyRepair

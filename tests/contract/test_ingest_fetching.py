@@ -12,12 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavailable
-from penstock.ingest.intake.fetching import (
-    FetchedFile,
-    FetchStopped,
-    FileRequest,
-    fetch_all,
-)
+from penstock.ingest.intake.fetching import FetchedFile, FetchStopped, FileRequest, fetch_all
 from penstock.ingest.intake.outbound import open_client
 from penstock.ingest.intake.places import Places
 from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk

@@ -24,7 +24,7 @@ from penstock.locks.commands import (
 from penstock.locks.gaps import gaps as gap_module
 from penstock.locks.gaps.spans import Span
 from penstock.locks.rows import EXTERNAL_JOB, StatusRow, WorkRow
-from penstock.locks.work import new_work
+from penstock.locks.work_state import new_work
 from penstock.lots.rows import LotDatasetRow, ManifestRow
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.gaps import GapKind, Gaps

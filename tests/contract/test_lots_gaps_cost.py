@@ -16,7 +16,7 @@ from penstock.db.statements import Statement, load_statements
 from penstock.locks.gaps.gaps import RANGES_MAX, load_gaps
 from penstock.locks.gaps.spans import Span
 from penstock.locks.rows import LotJobDatasetRow, LotJobRow, StatusRow
-from penstock.locks.work import new_work
+from penstock.locks.work_state import new_work
 from penstock.lots.rows import ManifestRow
 from penstock.schema.catalog import DatasetRole
 from penstock.schema.gaps import GapKind, Gaps

@@ -9,11 +9,7 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.verify import (
-    Verification,
-    VerificationOrder,
-    list_items,
-)
+from penstock.provenance.verify import Verification, VerificationOrder, list_items
 from penstock.schema.provenance import VerifyStep
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site

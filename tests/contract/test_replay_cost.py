@@ -13,13 +13,7 @@ from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.commands.wiring import default_wiring
-from penstock.locks.rows import (
-    EXTERNAL_JOB,
-    HOLD_SENTINEL,
-    LotJobDatasetRow,
-    StatusRow,
-    WorkRow,
-)
+from penstock.locks.rows import EXTERNAL_JOB, HOLD_SENTINEL, LotJobDatasetRow, StatusRow, WorkRow
 from penstock.operations.replays.plan import find_steps, make_plan
 from penstock.operations.replays.rows import ReplayRow, StepCounts, StepEdgeRow, StepRow
 from penstock.operations.replays.target import ReplayTarget

@@ -13,11 +13,7 @@ from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
 from penstock.errors import Unavailable
 from penstock.ingest.models import CheckProgress
 from penstock.ingest.service import AdminAction, IngestService
-from penstock.schema.ingest import (
-    Finding,
-    ShownBatch,
-    StateTally,
-)
+from penstock.schema.ingest import Finding, ShownBatch, StateTally
 from penstock.server import responses
 from tests.doors.ingesting import ENDED, Ingesting, ingesting
 from tests.doors.waiting import until

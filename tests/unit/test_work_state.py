@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from penstock.locks.work import classify
+from penstock.locks.work_state import classify
 from penstock.schema.lots import Status
 from penstock.states import WorkState
 

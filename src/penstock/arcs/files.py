@@ -83,7 +83,7 @@ def read_module(module: ModuleType) -> Declared:
 
 
 def read_arc(table: Table, where: str) -> Arc:
-    """Return an arc. A dataset may be only its name, a workload only a function or a command."""
+    """Return an arc. A dataset may be a name alone, and a workload a function or command alone."""
     fields = dict(table)
     for side in ("inputs", "outputs"):
         if side in fields:

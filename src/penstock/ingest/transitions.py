@@ -7,14 +7,7 @@ from msgspec.structs import replace
 
 from penstock.clock import Micros
 from penstock.errors import Conflict
-from penstock.ingest.models import (
-    HISTORY_MAX,
-    TEXT_CHARS_MAX,
-    Batch,
-    IngestJob,
-    NewJob,
-    StageEntry,
-)
+from penstock.ingest.models import HISTORY_MAX, TEXT_CHARS_MAX, Batch, IngestJob, NewJob, StageEntry
 from penstock.schema.ingest import PRIORITY_MAX
 from penstock.states import BATCH, INGEST_JOB, INGEST_STAGES, BatchState, IngestState
 

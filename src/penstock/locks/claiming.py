@@ -23,7 +23,7 @@ from penstock.catalog.rows import JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
-from penstock.locks import quality, retry, work
+from penstock.locks import quality, retry, work_state
 from penstock.locks.hold_reasons import drop_reasons
 from penstock.locks.lock_rules import usable
 from penstock.locks.quality import NO_CHECKS, Checks
@@ -73,11 +73,11 @@ def acquire(
             pinned[dataset] = version_id
         runs.append(NewRun(run_id, row.lot, claim.tries, pinned))
         lock_rows(tables, claim, pinned, outputs, now)
-        work.record_transition(tables, claim, row, "claim", owner, now)
+        work_state.record_transition(tables, claim, row, "claim", owner, now)
         claimed.append(claim)
     if runs:
         begin_runs(uow, _job_row(uow, job.job_id), find_dataset_names(uow, job), runs, now)
-        work.refresh_other_jobs(tables, job, lots, now, readers=False)
+        work_state.refresh_other_jobs(tables, job, lots, now, readers=False)
     return claimed
 
 
@@ -277,18 +277,18 @@ def publish(
     for row, of_claim in zip(rows, versions, strict=True):
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock_rows(tables, job, done, Status.DONE, Status.READY, of_claim, now)
-        done = replace(done, unmade=work.lacks_output(tables, job, row.lot))
-        work.record_transition(tables, done, row, "complete", row.owner, now)
+        done = replace(done, unmade=work_state.lacks_output(tables, job, row.lot))
+        work_state.record_transition(tables, done, row, "complete", row.owner, now)
         _apply_checks(tables, row, of_claim, checks, now)
-        is_stale = work.check_staleness(tables, job, done, now) is not done
+        is_stale = work_state.check_staleness(tables, job, done, now) is not done
         if is_stale or _unreadable(tables, row.lot, of_claim):
-            work.refresh(tables, job, [row.lot], now)
+            work_state.refresh(tables, job, [row.lot], now)
         held = _unreadable(tables, row.lot, of_claim)
         outbox.publish(
             row.lot, of_claim, now, notes=notes, job_id=row.job_id, run_id=row.run_id, held=held
         )
     ranks = {row.lot: row.rank for row in rows}
-    work.refresh_other_jobs(tables, job, lots, now, ranks, readers=True)
+    work_state.refresh_other_jobs(tables, job, lots, now, ranks, readers=True)
 
 
 def _apply_checks(
@@ -361,11 +361,11 @@ def _stop(
     tables.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     tables.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock_rows(tables, job, row, status, status, {}, now)
-    after = work.derive_state(tables, job, row.lot, is_backing_off=not_before > now)
+    after = work_state.derive_state(tables, job, row.lot, is_backing_off=not_before > now)
     ended = replace(row, lease_until=0, not_before=not_before, error=why)
-    stopped = work.with_state(ended, after, now)
-    work.record_transition(tables, stopped, row, action, who, now, why)
-    work.refresh_other_jobs(tables, job, [row.lot], now, readers=False)
+    stopped = work_state.with_state(ended, after, now)
+    work_state.record_transition(tables, stopped, row, action, who, now, why)
+    work_state.refresh_other_jobs(tables, job, [row.lot], now, readers=False)
     return stopped
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from penstock.catalog.rows import DatasetRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
-from penstock.locks import work
+from penstock.locks import work_state
 from penstock.locks.hold_reasons import add_reason, announce_if_readable, drop_reason
 from penstock.locks.rows import LINEAGE, LogRow, LotHoldRow, StatusRow
 from penstock.locks.tables import LockTables
@@ -43,7 +43,7 @@ def propagate_hold(
         elif row.status == Status.READY:
             tables.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
             _log(tables, derived_lot, "hold", row.status, Status.HOLD, who, because, now)
-            work.refresh_jobs_of(tables, [derived_lot.dataset_id], [lot], now)
+            work_state.refresh_jobs_of(tables, [derived_lot.dataset_id], [lot], now)
         elif not (row.status == Status.HOLD and row.held_from):
             continue  # no job can read it anyway
         add_reason(tables, derived_lot.dataset_id, lot, root.id)
@@ -80,7 +80,7 @@ def release_hold(
         tables.put_status(free)
         released.append(dataset_id)
     for dataset_id in released:  # only now, so that the log names `who` for each of them
-        work.refresh_jobs_of(tables, [dataset_id], [lot], now)
+        work_state.refresh_jobs_of(tables, [dataset_id], [lot], now)
 
 
 def _sources_first(tables: LockTables, datasets: set[str], lot: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from penstock.catalog.rows import replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Clock, Micros, say_time
 from penstock.errors import PenstockError
-from penstock.locks import claiming, retry, work
+from penstock.locks import claiming, retry, work_state
 from penstock.locks.commands.lots import register
 from penstock.locks.lock_rules import writable
 from penstock.locks.rows import EXTERNAL_JOB, ClockRow
@@ -87,7 +87,7 @@ class Sweep(Write, frozen=True):
             job = tables.jobs.get(row.job_id)
             assert job is not None, "work is of a job that was wired"
             tables.put_work(replace(row, not_before=0))
-            work.refresh(tables, job, [row.lot], now)
+            work_state.refresh(tables, job, [row.lot], now)
         ticked = sum(_tick(uow, clock, now) for clock in tables.list_due_clocks(now))
         lost = tuple((row.run_id or "", row.lot) for row in expired)
         return SweepResult(len(expired), len(due), ticked, len(early), lost)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks import work
+from penstock.locks import work_state
 from penstock.locks.gate_table import WorkKey
 from penstock.locks.rows import GatedWorkRow
 from penstock.locks.tables import LockTables
@@ -41,5 +41,5 @@ def _apply_policy(tables: LockTables, gated: GatedWorkRow, now: Micros) -> bool:
     if row is None or job is None or row.state not in _FINISHED or row.stale_since <= before:
         return False
     tables.put_work(replace(row, stale_since=before))
-    work.refresh(tables, job, [gated.lot], now)
+    work_state.refresh(tables, job, [gated.lot], now)
     return True

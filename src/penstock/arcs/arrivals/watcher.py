@@ -62,8 +62,8 @@ def find_arrival_form(objects: Objects, url: str) -> KeyForm:
         is_above = folder_key is not None and folder_key.parent.is_relative_to(folder.absolute())
     if is_above:
         raise Invalid(
-            f"nothing can arrive at {url}: our own object store {objects.url} is in it, and "
-            "would arrive as well; name a folder of its own"
+            f"{url} cannot receive arrivals: it contains the object store {objects.url}; use a "
+            "separate folder"
         )
     return form
 

@@ -1,4 +1,4 @@
-"""The port that every executor implements."""
+"""The port that every executor implements; `open_executor` in `__init__.py` chooses one."""
 
 from concurrent.futures import Executor, Future
 from typing import Any, ClassVar

@@ -19,7 +19,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
-from penstock.locks import work
+from penstock.locks import work_state
 from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.commands.lots import LotWasRead, RemoveBareLot
 from penstock.locks.events import lock_plan
@@ -78,7 +78,7 @@ class RemoveLot(AdminCommand, frozen=True):
         lots.add_event(
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
-        work.refresh_jobs_of(locks, [dataset.id], [self.lot], now)
+        work_state.refresh_jobs_of(locks, [dataset.id], [self.lot], now)
         self._forget_arrived(uow, dataset)
         self.record(
             uow, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"

@@ -139,8 +139,8 @@ class TaskFiles:
                     file.write(chunk)
         except PenstockError as error:
             raise type(error)(
-                f"an input cannot be fetched: {error}; a command that needs only the URLs of its "
-                "inputs says `fetch = false`"
+                f"an input cannot be fetched: {error}; if the command needs only the URLs of its "
+                "inputs, set `fetch = false`"
             ) from None
         except OSError as error:
             raise Unavailable(

@@ -8,12 +8,7 @@ from cyclopts import App, Parameter
 from msgspec import UNSET, UnsetType
 
 from penstock.cli.formats import show_time
-from penstock.cli.options import (
-    OPTIONS,
-    NamespaceFilter,
-    Options,
-    option,
-)
+from penstock.cli.options import OPTIONS, NamespaceFilter, Options, option
 from penstock.cli.output import Cell, Column, write_fields
 from penstock.errors import Invalid
 from penstock.schema.subscribers import Subscriber

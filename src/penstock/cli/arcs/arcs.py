@@ -7,13 +7,7 @@ from typing import Annotated
 from cyclopts import App, Group, Parameter
 
 from penstock.cli.formats import show_bytes, show_time
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    Options,
-    Reason,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, Options, Reason
 from penstock.cli.output import (
     Column,
     counted,

@@ -4,14 +4,7 @@ from cyclopts import App
 
 from penstock.cli.formats import show_bytes, show_time
 from penstock.cli.options import OPTIONS, Namespace, Options
-from penstock.cli.output import (
-    Cell,
-    Column,
-    note,
-    write_fields,
-    write_line,
-    write_table,
-)
+from penstock.cli.output import Cell, Column, note, write_fields, write_line, write_table
 from penstock.cli.targets import Dataset, exact_dataset, find_dataset
 from penstock.schema.arrivals import ShownArrival
 

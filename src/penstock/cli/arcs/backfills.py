@@ -8,15 +8,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli import exit_codes
 from penstock.cli.formats import show_duration, show_time
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    OptionalReason,
-    Options,
-    Reason,
-    option,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, OptionalReason, Options, Reason, option
 from penstock.cli.output import Column, note, write_fields, write_line, write_table
 from penstock.cli.targets import ArcName, From, To, find_arc, read_bound
 from penstock.client import Client

@@ -19,15 +19,7 @@ from penstock.cli.arcs.replay_text import (
     write_steps,
 )
 from penstock.cli.formats import read_moment
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    OptionalReason,
-    Options,
-    Reason,
-    option,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, OptionalReason, Options, Reason, option
 from penstock.cli.output import note, out, write_json, write_line
 from penstock.cli.targets import exact_dataset, exact_job
 from penstock.client import Client, Unreachable

@@ -22,13 +22,7 @@ from penstock.cli.targets import Dataset as Name
 from penstock.cli.targets import deleted_dataset, exact_dataset, find_dataset
 from penstock.client import Client
 from penstock.client.names import read_name
-from penstock.schema.catalog import (
-    Dataset,
-    Datasets,
-    DatasetVersion,
-    DatasetVersions,
-    EntityId,
-)
+from penstock.schema.catalog import Dataset, Datasets, DatasetVersion, DatasetVersions, EntityId
 
 app = App(
     name="datasets",

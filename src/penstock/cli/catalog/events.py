@@ -7,20 +7,8 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from penstock.cli.formats import read_moment, show_time
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    NamespaceFilter,
-    Offset,
-    Options,
-    option,
-)
-from penstock.cli.output import (
-    Cell,
-    Column,
-    write_json_line,
-    write_line,
-)
+from penstock.cli.options import OPTIONS, Limit, NamespaceFilter, Offset, Options, option
+from penstock.cli.output import Cell, Column, write_json_line, write_line
 from penstock.client.resources.catalog import EventKind
 from penstock.errors import Invalid
 from penstock.schema.subscribers import LotEvent

@@ -19,12 +19,7 @@ from penstock.cli.options import (
     Outputs,
     Reason,
 )
-from penstock.cli.output import (
-    Column,
-    state_text,
-    write_fields,
-    write_line,
-)
+from penstock.cli.output import Column, state_text, write_fields, write_line
 from penstock.cli.targets import Job as Name
 from penstock.cli.targets import deleted_job, exact_job, find_job, job_or_new
 from penstock.schema.catalog import EntityId, Job

@@ -8,14 +8,7 @@ from rich.text import Text
 
 from penstock.cli.formats import show_duration, show_time
 from penstock.cli.options import OPTIONS, Limit, Namespace, Offset, Options
-from penstock.cli.output import (
-    Column,
-    note,
-    state_text,
-    write_line,
-    write_rest,
-    write_table,
-)
+from penstock.cli.output import Column, note, state_text, write_line, write_rest, write_table
 from penstock.cli.targets import Name, find_job
 from penstock.client import Client
 from penstock.errors import Invalid

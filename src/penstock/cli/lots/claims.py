@@ -6,15 +6,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli.formats import show_duration, show_time
 from penstock.cli.lots.work import Lots, write_each
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    NamespaceFilter,
-    Offset,
-    Options,
-    Reason,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, NamespaceFilter, Offset, Options, Reason
 from penstock.cli.output import Column, write_line
 from penstock.cli.targets import Job, find_dataset, find_job
 from penstock.errors import Invalid

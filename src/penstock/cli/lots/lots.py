@@ -13,15 +13,7 @@ from cyclopts import App, Parameter
 from penstock.cli import exit_codes
 from penstock.cli.formats import show_bytes, show_time
 from penstock.cli.lots.holds import earlier_hold
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    Offset,
-    Options,
-    Reason,
-    option,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, Offset, Options, Reason, option
 from penstock.cli.output import (
     Column,
     counted,

@@ -5,15 +5,7 @@ from typing import Annotated
 from cyclopts import App
 
 from penstock.cli.formats import show_time
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    Offset,
-    Options,
-    Reason,
-    option,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, Offset, Options, Reason, option
 from penstock.cli.output import Column, write_line
 from penstock.cli.targets import Dataset, LotId, exact_dataset, find_dataset
 

@@ -8,12 +8,7 @@ from rich.text import Text
 
 from penstock.cli import exit_codes
 from penstock.cli.formats import show_bytes
-from penstock.cli.options import (
-    OPTIONS,
-    Namespace,
-    Options,
-    option,
-)
+from penstock.cli.options import OPTIONS, Namespace, Options, option
 from penstock.cli.output import counted, err, plain
 from penstock.cli.targets import Dataset, find_dataset
 from penstock.errors import Unavailable

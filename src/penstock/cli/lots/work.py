@@ -7,14 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock.cli.formats import show_time
-from penstock.cli.options import (
-    OPTIONS,
-    Limit,
-    Namespace,
-    Offset,
-    Options,
-    Reason,
-)
+from penstock.cli.options import OPTIONS, Limit, Namespace, Offset, Options, Reason
 from penstock.cli.output import Column, write_line
 from penstock.cli.targets import Job, exact_job, find_job
 from penstock.client import Client

@@ -90,7 +90,7 @@ class ArcCalls:
         after: str | None = None,
         limit: int = 100,
     ) -> Request[ArcLots]:
-        """The lots of an arc by lot, all or those in a state."""
+        """List the lots of an arc in lot order, optionally in one state."""
         where = (*_arc(namespace, arc), "lots")
         return get(ArcLots, *where, state=state, after=after, limit=limit)
 

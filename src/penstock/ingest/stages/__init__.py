@@ -6,7 +6,8 @@ raises a PenstockError if the job fails, and Postponed if the job keeps its stat
 batches changes the batch itself. A round has no item: it looks at all of its work.
 
 To add a stage of jobs: write its file, add it to STAGES, and add its state to `states.IngestState`,
-the table there and INGEST_STAGES.
+the table there and INGEST_STAGES. The page has its list in ui/src/kit/states.ts, and the check of
+the column needs a migration.
 """
 
 from collections.abc import Callable

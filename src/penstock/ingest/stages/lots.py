@@ -11,14 +11,7 @@ from collections.abc import Sequence
 from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.context import IngestContext
-from penstock.ingest.lots import (
-    LABEL,
-    BatchLotRow,
-    CloseLot,
-    DueLot,
-    batches_of_lot,
-    due_lots,
-)
+from penstock.ingest.lots import LABEL, BatchLotRow, CloseLot, DueLot, batches_of_lot, due_lots
 from penstock.ingest.telemetry import lot_published
 from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Manifest, ManifestNote, PartLine

@@ -7,14 +7,7 @@ from collections.abc import Collection, Iterator
 
 from penstock.errors import Invalid, PenstockError
 from penstock.ingest.context import IngestContext
-from penstock.ingest.stages import (
-    LETTERS,
-    STAGE_NAMES,
-    STAGES,
-    BatchStage,
-    JobStage,
-    Stage,
-)
+from penstock.ingest.stages import LETTERS, STAGE_NAMES, STAGES, BatchStage, JobStage, Stage
 from penstock.ingest.workers.daemon import BatchDaemon, Daemon, JobDaemon, RoundDaemon
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from penstock.catalog.rows import JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.locks import claiming, holds, work
+from penstock.locks import claiming, holds, work_state
 from penstock.locks.commands.claims import require_wiring
 from penstock.locks.explain.facts import HoldEntry
 from penstock.locks.hold_reasons import (
@@ -18,11 +18,7 @@ from penstock.locks.hold_reasons import (
     drop_reasons,
     is_for_quality_alone,
 )
-from penstock.locks.rows import (
-    LogRow,
-    LotJobRow,
-    WorkRow,
-)
+from penstock.locks.rows import LogRow, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import LotTables
@@ -91,10 +87,10 @@ class ResubmitLots(AdminCommand, frozen=True):
                 tables.put_status(replace(output, status=Status.RESUBMIT, held_from="", since=now))
         fresh = replace(row, tries=0, not_before=0, error="")
         tables.put_work(fresh)
-        work.refresh(tables, job, [lot], now)
+        work_state.refresh(tables, job, [lot], now)
         after = tables.work.get((job.job_id, lot)) or fresh
-        work.record_transition(tables, after, row, "resubmit", self.who, now, self.why)
-        work.refresh_jobs_of(tables, job.output_ids, [lot], now)
+        work_state.record_transition(tables, after, row, "resubmit", self.who, now, self.why)
+        work_state.refresh_jobs_of(tables, job.output_ids, [lot], now)
 
 
 class EndClaim(AdminCommand, frozen=True):
@@ -185,7 +181,7 @@ class AcceptLot(AdminCommand, frozen=True):
         )
         if after.status == Status.READY:
             holds.release_hold(uow, dataset, self.lot, self.who, self.why, now)
-        work.refresh_jobs_of(tables, [dataset.id], [self.lot], now)
+        work_state.refresh_jobs_of(tables, [dataset.id], [self.lot], now)
         self.record(uow, now, "lot accept", f"dataset:{self.namespace}:{self.dataset} {self.lot}")
 
 

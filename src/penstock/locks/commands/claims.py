@@ -11,7 +11,7 @@ from penstock.catalog.rows import JobRow
 from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
-from penstock.locks import claiming, work
+from penstock.locks import claiming, work_state
 from penstock.locks.claiming import ClaimRef, keyed_run
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.explain import advice
@@ -103,7 +103,7 @@ class ClaimLots(Write, frozen=True):
         job = require_wiring(tables, catalog_job)
         if before := self._claimed_before(uow, job):
             return [describe_claim(uow, catalog_job, job, claim) for claim in before]
-        if work.find_hold(tables, job) is not None:
+        if work_state.find_hold(tables, job) is not None:
             return []
         rows = self._choose(tables, catalog_job, job, now)
         seconds = check_lease(self.lease_seconds) or job.lease_seconds
@@ -146,7 +146,7 @@ class ClaimLots(Write, frozen=True):
         lots = [check_lot(lot) for lot in dict.fromkeys(self.lots)]
         tables.work.prefetch((job.job_id, lot) for lot in lots)
         if not job.input_ids:  # no input announces lots, so the caller does
-            work.refresh(tables, job, lots, now)
+            work_state.refresh(tables, job, lots, now)
         rows = []
         for lot in lots:
             row = tables.work.get((job.job_id, lot))

@@ -7,7 +7,8 @@ from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
-from penstock.locks import holds, work
+from penstock.locks import holds
+from penstock.locks import work_state as work
 from penstock.locks.commands.admin import AdminCommand, work_target
 from penstock.locks.commands.claims import require_wiring
 from penstock.locks.explain import advice
@@ -94,10 +95,10 @@ def _hold_whole(
 
 
 class HoldLot(AdminCommand, frozen=True):
-    """Hold one lot of a dataset, with all lots that were made of it.
+    """Hold a lot and every lot made from it.
 
-    Without `hold`, restore the lot, then the lots that were held with it. A hold of a lot that is
-    held already adds a reason; one release ends both.
+    Without `hold`, restore the lot, then the lots that were held with it. A second hold on a lot
+    adds a reason. One release ends both holds.
     """
 
     namespace: str

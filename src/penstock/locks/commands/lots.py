@@ -15,7 +15,7 @@ from penstock.catalog.rows import DatasetRow, Origin, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks import work
+from penstock.locks import work_state
 from penstock.locks.commands.admin import AdminCommand
 from penstock.locks.events import lock_plan
 from penstock.locks.explain import advice
@@ -125,7 +125,7 @@ class RemoveBareLot(AdminCommand, frozen=True):
             datasets = (*job.input_ids, *job.output_ids)
             outputs = [tables.outputs.get((each, self.lot)) for each in datasets]
             if any(inputs) or any(outputs):
-                work.refresh(tables, job, [self.lot], now)
+                work_state.refresh(tables, job, [self.lot], now)
             else:
                 tables.delete_work(row)
 
@@ -192,7 +192,7 @@ def register(
         outbox.publish(
             lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None, held=held
         )
-    work.refresh_jobs_of(tables, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
+    work_state.refresh_jobs_of(tables, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
     return len(fresh)
 
 
@@ -210,7 +210,7 @@ def announce(
     outbox.add_event(
         LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state
     )
-    work.refresh_jobs_of(tables, [dataset.id], [lot], now)
+    work_state.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
 def withdraw(
@@ -245,7 +245,7 @@ def withdraw(
     outbox.add_event(
         LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state
     )
-    work.refresh_jobs_of(tables, [dataset.id], [lot], now)
+    work_state.refresh_jobs_of(tables, [dataset.id], [lot], now)
     return True
 
 

@@ -17,7 +17,7 @@ from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
-from penstock.locks import holds, work
+from penstock.locks import holds, work_state
 from penstock.locks.claiming import find_dataset_names
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
 from penstock.locks.tables import LockTables
@@ -88,7 +88,7 @@ class WireJob(Write, frozen=True):
         for lots in self._lots(uow, before, wired, [row.lot for row in open_work]):
             fresh = [lot for lot in lots if lot not in refreshed]
             refreshed.update(fresh)
-            work.refresh(tables, wired, fresh, now)
+            work_state.refresh(tables, wired, fresh, now)
         return wired
 
     def _lots(

@@ -19,7 +19,7 @@ from penstock.catalog.rows import DatasetRow, RunDatasetRow, RunRow, replace
 from penstock.catalog.unit_of_work import RowKeys, UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
-from penstock.locks import claiming, holds, quality, work
+from penstock.locks import claiming, holds, quality, work_state
 from penstock.locks.commands.wiring import LEASE_SECONDS, default_wiring, update_wires
 from penstock.locks.events import lock_plan
 from penstock.locks.events.lock_plan import LockConflict, LotAccess
@@ -287,7 +287,7 @@ class ReportedRun:
             acquired.append(claim)
         if acquired:
             lots = [claim.lot for claim in acquired]
-            work.refresh_other_jobs(self._tables, job, lots, self._now, readers=False)
+            work_state.refresh_other_jobs(self._tables, job, lots, self._now, readers=False)
         return acquired
 
     def _pinned(self, dataset: str, lot: str) -> str | None:
@@ -316,17 +316,17 @@ class ReportedRun:
             update_wires(self._tables, before, wired)
             holds.update_lineage_holds(self._uow, self._now)
             open_lots = [row.lot for row in self._tables.list_open_work(wired.job_id)]
-            work.refresh(self._tables, wired, open_lots, self._now)
+            work_state.refresh(self._tables, wired, open_lots, self._now)
 
     def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
-        row = self._tables.work.get((job.job_id, lot)) or work.new_work(
+        row = self._tables.work.get((job.job_id, lot)) or work_state.new_work(
             job.job_id, lot, 0, WorkState.WAITING, self._now
         )
         # The default lease is too short for runs without heartbeats.
         is_default = job.lease_seconds == LEASE_SECONDS
         seconds = REPORTED_LEASE_SECONDS if is_default else job.lease_seconds
         claim = claiming.with_claim(row, self._run_id, self._owner, seconds, self._now)
-        work.record_transition(self._tables, claim, row, "claim", self._owner, self._now)
+        work_state.record_transition(self._tables, claim, row, "claim", self._owner, self._now)
         return claim
 
     def _write_facet(self, lots: Iterable[str], acquired: Sequence[WorkRow]) -> None:
@@ -376,7 +376,9 @@ class ReportedRun:
             }
             claiming.publish(self._uow, self._wiring, completed, versions, self._now, checks=checks)
             # Runs of one job can write different outputs: one of another run may be held.
-            work.refresh(self._tables, self._wiring, [claim.lot for claim in completed], self._now)
+            work_state.refresh(
+                self._tables, self._wiring, [claim.lot for claim in completed], self._now
+            )
 
     def _read_output_checks(self, written: RunDatasetRow) -> list[QualityCheck]:
         """Read the check results of an output from all events of the run so far."""
@@ -415,7 +417,7 @@ class ReportedRun:
             version = own.version_id
         if why := quality.apply_checks(tables, row, version, results, self._run_id, now):
             holds.propagate_hold(self._uow, dataset, lot, quality.WHO, why, now)
-            work.refresh_jobs_of(tables, [dataset.id], [lot], now)
+            work_state.refresh_jobs_of(tables, [dataset.id], [lot], now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:

@@ -13,13 +13,7 @@ from penstock.locks.explain.text import describe_arrivals
 from penstock.locks.explain.why import explain_work
 from penstock.locks.gaps.counts import Condition, count_conditions
 from penstock.locks.gaps.runs import LotRange, find_ranges, join_ranges
-from penstock.locks.gaps.spans import (
-    Span,
-    intersect,
-    merge_spans,
-    select_touching,
-    subtract,
-)
+from penstock.locks.gaps.spans import Span, intersect, merge_spans, select_touching, subtract
 from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.queries.claims import get_wiring
 from penstock.locks.queries.visibility import may_see

@@ -200,8 +200,8 @@ def find_interval(tx: Transaction, dataset_id: str, name: EntityId) -> Interval:
     if not intervals:
         what = "have free ids" if lots else "are unknown: it has none"
         raise Invalid(
-            f"{where} {what}, so missing lots cannot be listed; name their interval, or declare "
-            "it with the output of the arc that makes them"
+            f"the missing lots cannot be listed: {where} {what}; name an interval, or declare it "
+            "on the output of the arc that makes them"
         )
     if len(intervals) > 1:
         raise Invalid(

@@ -11,7 +11,7 @@ from penstock.arcs.commands import arc_row
 from penstock.catalog.rows import JobRow, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
-from penstock.locks import work as rules
+from penstock.locks import work_state as rules
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.commands.holds import HoldWork
 from penstock.locks.rows import LotJobRow

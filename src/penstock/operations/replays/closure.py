@@ -9,14 +9,7 @@ from penstock.db import Transaction
 from penstock.locks.hold_reasons import QUALITY
 from penstock.locks.rows import HOLD_SENTINEL, LotJobRow, ReasonsRow, WorkRow
 from penstock.operations.replays.target import ReplayTarget, find_bad
-from penstock.operations.replays.walk import (
-    Node,
-    PastRun,
-    Work,
-    batches,
-    find_outputs,
-    walk,
-)
+from penstock.operations.replays.walk import Node, PastRun, Work, batches, find_outputs, walk
 from penstock.schema.catalog import EntityId
 from penstock.schema.lots import Status
 from penstock.states import WorkState

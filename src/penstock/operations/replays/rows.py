@@ -168,7 +168,7 @@ class ReplayTables:
         return [row for row in self._cached(stored) if row.state in states]
 
     def _cached(self, stored: Sequence[StepRow]) -> Iterator[StepRow]:
-        """Steps as this unit of work has them, which may have changed them."""
+        """Yield the steps with the changes of this unit of work."""
         for row in stored:
             self.steps.learn((row.replay_id, row.number), row)
         for row in stored:

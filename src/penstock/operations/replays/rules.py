@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from penstock.catalog.unit_of_work import UnitOfWork
-from penstock.locks import work as rules
+from penstock.locks import work_state as rules
 from penstock.locks.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.lock_rules import readable
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow

@@ -13,13 +13,7 @@ from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
 from penstock.locks.queries.claims import find_dataset, get_lot_job
-from penstock.operations.replays.walk import (
-    Node,
-    PastRun,
-    fetch_runs,
-    find_outputs,
-    past_runs,
-)
+from penstock.operations.replays.walk import Node, PastRun, fetch_runs, find_outputs, past_runs
 from penstock.schema.lot_ids import check_lot
 
 FOREVER: Micros = (1 << 63) - 1
@@ -62,7 +56,7 @@ class ReplayTarget(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if (self.version is not None or self.any_version) and self.lot is None:
             raise Invalid("a version needs its lot; name that too")
         if self.version is not None and self.any_version:
-            raise Invalid("either one version of the lot is bad, or any of them")
+            raise Invalid("name one bad version or all versions of the lot, not both")
         if self.job_version is not None and self.job is None:
             raise Invalid("a job version needs its job; name that too")
         if self.batch is not None and self.has_range:

@@ -8,7 +8,7 @@ from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks import work as rules
+from penstock.locks import work_state as rules
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement

@@ -1,4 +1,7 @@
-"""Lineage graphs: datasets and jobs, columns, and the runs behind a run."""
+"""Lineage graphs: datasets and jobs, columns, and the runs behind a run.
+
+`routes/events.py` receives the events of `POST /api/v1/lineage`.
+"""
 
 from typing import Annotated
 

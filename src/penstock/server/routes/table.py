@@ -1,4 +1,7 @@
-"""The table of all routes. The OpenAPI document lists them under the same headings."""
+"""The table of all routes. The OpenAPI document lists them under the same headings.
+
+CONTRIBUTING.md lists the files of a new endpoint.
+"""
 
 from penstock.server.routes import (
     admin,

@@ -10,13 +10,7 @@ from penstock.catalog.commands import DatasetName
 from penstock.catalog.queries import catalog as catalog_reading
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.commands import (
-    HoldJob,
-    HoldWork,
-    PrioritizeWork,
-    ResubmitLots,
-    WireJob,
-)
+from penstock.locks.commands import HoldJob, HoldWork, PrioritizeWork, ResubmitLots, WireJob
 from penstock.locks.commands.admin import EndClaim
 from penstock.locks.explain import why
 from penstock.locks.queries import claims

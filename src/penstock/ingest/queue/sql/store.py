@@ -56,7 +56,7 @@ _FIRST = QueuePosition(-1, "")
 
 
 class SqlIngestStore:
-    """A session of the ingest queue in the catalog's database."""
+    """The ingest queue in the catalog's database, for one session."""
 
     def __init__(
         self, catalog: WriteQueue, owner: str, *, session_seconds: float = SESSION_SECONDS

@@ -63,7 +63,7 @@ NAMES_CHARS_MAX = 300
 
 
 class ZkIngestStore:
-    """A session of the ingest queue in ZooKeeper; the store owns the ZooKeeper session."""
+    """The ingest queue in ZooKeeper; it owns its ZooKeeper session."""
 
     def __init__(
         self, session: ZooKeeperSession, owner: str, *, clock: Clock, reserve: Reserve
