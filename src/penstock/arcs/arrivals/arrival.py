@@ -1,8 +1,8 @@
 """Arrivals: which arrived object belongs to which lot.
 
-An interval closes when its grace period has passed. Its lot then has every object of that time. An object
-is late if it appears after that, or changes after a lot took it; the late policy then decides. This
-module knows no store and no database.
+An interval closes when its grace period has passed. Its lot then has every object of that time. An
+object is late if it appears after that, or changes after a lot took it; the late policy then
+decides. This module knows no store and no database.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
