@@ -83,7 +83,7 @@ def test_sweep_removes_data_of_a_killed_engine(
     assert listed["orphans"][0]["key"].endswith("/junk.txt")
     text = sweep(arcs, penstock, "--why", "killed").text
 
-    assert "1 objects" in text
+    assert "1 object, " in text
     assert arcs.data("loud", LOT) == []
     assert "orphans" not in broken(arcs)
     with arcs.catalog.read() as tx:

@@ -165,7 +165,7 @@ def test_lots_with_free_ids_have_no_gaps_that_could_be_named(site: Site) -> None
     with pytest.raises(Invalid, match="it has none"):
         site.gaps("raw", None, None)
     site.register("raw", ["batch 1", "batch 2"])
-    with pytest.raises(Invalid, match=r"free ids.*name their interval"):
+    with pytest.raises(Invalid, match=r"free ids.*name an interval"):
         site.gaps("raw", hours(0, 1)[0], None)
     assert site.gaps("raw", *hours(0, 1) * 2, interval=Interval.HOUR).totals == {MISSING: 1}
     with pytest.raises(NotFound, match="no dataset"):

@@ -218,7 +218,9 @@ def test_a_wrong_replay_is_refused_in_one_line(here: Here) -> None:
     assert "name the bad lots" in nothing.complaint
     assert "--max-running is a number from 1 to 10,000" in none.complaint
     assert (nothing.code, none.code) == (2, 2)
-    assert "say which lots" in penstock(*start, "--dataset", "shop/clean").complaint
+    assert (
+        "name the bad lots of the dataset" in penstock(*start, "--dataset", "shop/clean").complaint
+    )
     assert "reason with --why" in penstock(*start, *OF_CLEAN, "--yes").complaint
     assert "omit one of them" in penstock(*start, *OF_CLEAN, "--yes", "--dry-run").complaint
     assert "there is no replay" in penstock("replays", "show", "nothing").complaint

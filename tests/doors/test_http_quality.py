@@ -124,7 +124,7 @@ def test_at_the_command_line(
     again = penstock("quality", "accept", "shop/clean", "9", "--why", "known")
     assert (again.code, "nothing to accept" in again.complaint) == (1, True)
     nothing = penstock("quality", "show", "shop/raw", "9").text
-    assert nothing == "no check has said anything about lot 9 of shop/raw\n"
+    assert nothing == "no check has run on lot 9 of shop/raw\n"
     assert penstock("run", "shop/sum", "--", "true").code == 0
     make_again(shop)
     stale = penstock("work", "stale", "shop/sum").text

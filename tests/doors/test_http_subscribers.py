@@ -129,7 +129,7 @@ def test_the_command_line_sets_lists_and_deletes(
     monkeypatch.setattr(sys, "stdin", io.StringIO("other"))
     narrowed = ("--namespace", "shop", "--dataset", "raw", "--after", "0")
     text = penstock("subscribers", "set", *given, "--secret-file", "-", *narrowed).text
-    assert "after event 0" in text
+    assert "events after 0" in text
     listed = penstock("subscribers", "list").text
     assert "pager" in listed
     assert "shop/raw" in listed
@@ -138,7 +138,7 @@ def test_the_command_line_sets_lists_and_deletes(
     without = penstock("subscribers", "set", *given, "--no-secret", "--json").document
     assert without["hasSecret"] is False
     both = penstock("subscribers", "set", *given, "--no-secret", "--secret-file", "secret")
-    assert "say one" in both.complaint
+    assert "omit one of them" in both.complaint
     assert "is deleted" in penstock("subscribers", "delete", "pager").text
     assert "no subscriber 'pager'" in penstock("subscribers", "delete", "pager").complaint
 
