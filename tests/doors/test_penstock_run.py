@@ -363,7 +363,7 @@ def test_a_lot_that_may_not_run_is_refused_with_why(shop: Shop) -> None:
     assert refused.code == 1
     assert f"job {shop.job} cannot run on lot 2 now" in refused.complaint
     assert "the rates are wrong" in refused.complaint
-    assert "has not met lot 99" in shop.run("--lot", "99", "--", "sh", "-c", "true").complaint
+    assert "does not know lot 99" in shop.run("--lot", "99", "--", "sh", "-c", "true").complaint
 
 
 def test_a_named_lot_and_a_loop_exclude_each_other(shop: Shop) -> None:

@@ -69,7 +69,7 @@ def check_numbers(body: bytes) -> None:
         return
     if _LONG_NUMBER.search(_QUOTED.sub(b"", body)):
         raise Invalid(
-            f"a number has more than {INTEGER_DIGITS_MAX} digits, which nobody can read back; "
+            f"a number has more than {INTEGER_DIGITS_MAX} digits, more than readers accept; "
             "write it as a text"
         )
 

@@ -30,7 +30,7 @@ def find_reasons(facts: WorkFacts, now: Micros) -> list[Reason]:
         rest = "no input of it has that lot"
         if not facts.row.input_ids:
             rest = "it has no inputs, so a worker must claim the lot by name"
-        sentence = f"Job {_job(facts)} has not met lot {facts.lot} yet: {rest}."
+        sentence = f"Job {_job(facts)} does not know lot {facts.lot} yet: {rest}."
         reasons.append(Reason("unknown_lot", sentence, lot=facts.lot))
     elif work is not None and work.state == WorkState.HELD:
         reasons.append(_held(facts, work))
@@ -164,7 +164,7 @@ def _held(facts: WorkFacts, work: WorkRow) -> Reason:
     if _is_held_output(facts, stop):
         return _held_by_output(facts)
     if spent:
-        then = "Resubmit it when the cause is fixed."
+        then = "Retry it when the cause is fixed."
         if newer := _newer(facts):
             then = f"Since then {newer} got a newer version: resubmit the lot to use it."
         return Reason(

@@ -71,7 +71,7 @@ async def get_manifest(
             raise Conflict(
                 f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
                 f"{error}. `penstock verify {namespace}/{dataset} {lot}` says what else is wrong; "
-                "bring it back from a backup, or have the lot made anew"
+                "restore it from a backup, or resubmit the lot"
             ) from None
 
     return await context.state.in_thread(work)
